@@ -128,7 +128,7 @@ def _queries(names: list[str]) -> str:
 
     parts = [QUERIES_ARE]
     for name in names:
-        described = figures.described(reports_folder(), name)
+        described = figures.read_description(reports_folder(), name)
         parts.append(f"\n## {name}\n\n{described['description']} One row: {described['row']}.\n")
         parts.append("\n| column | meaning |\n|---|---|\n")
         parts += [f"| `{row[0]}` | {_cell(row[3])} |\n" for row in dictionary.columns(name)]

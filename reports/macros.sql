@@ -118,6 +118,6 @@ create or replace temp macro distribution(counted) as table (
 create or replace temp macro is_told(moment, low_ns, high_ns) as
 low_ns is null or coalesce(epoch_ns(moment) between low_ns and high_ns, false);
 
--- The moment that lies so many ns before another.
+-- The moment a number of ns before another.
 create or replace temp macro earlier(moment, by_ns) as
 make_timestamp_ns(epoch_ns(moment) - by_ns) at time zone 'UTC';

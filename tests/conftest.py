@@ -180,19 +180,19 @@ class Measurement:
         If it does not, and the machine was disturbed, of another one: of so many in all. Where
         other virtual machines had a tenth of the cores each time, the test is skipped.
         """
-        told, stolen = [], []
+        failures, stolen = [], []
         while True:
             try:
                 check(self.value)
             except AssertionError as error:
-                told.append(f"{error}\nmeanwhile {self.disturbance}")
+                failures.append(f"{error}\nmeanwhile {self.disturbance}")
                 stolen.append(self.disturbance.stolen)
             else:
                 return
-            if len(told) == tries and min(stolen) >= UNUSABLE_SHARE:
-                pytest.skip("no time can be measured here: " + "\n".join(told))
-            if len(told) == tries or not self.disturbance:
-                raise AssertionError("\n".join(told))
+            if len(failures) == tries and min(stolen) >= UNUSABLE_SHARE:
+                pytest.skip("no time can be measured here: " + "\n".join(failures))
+            if len(failures) == tries or not self.disturbance:
+                raise AssertionError("\n".join(failures))
             self._wait()
             self._next()
 

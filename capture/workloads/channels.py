@@ -1,4 +1,4 @@
-"""What workloads without MPI share: ranks that find each other and speak plain TCP.
+"""Ranks of workloads without MPI: they find each other and speak plain TCP.
 
 Every rank connects to rank 0, which is on the first host, and learns where the others listen.
 Messages have a header of HEADER_BYTES; app.json counts what stands behind it.
@@ -186,7 +186,7 @@ class Ranks(Record):
         if self.rank:
             # It can count the message, but not the bytes, that carry its counts.
             self.control[0].send(REPORT, json.dumps(self.report()).encode())
-            # Rank 0 closes first: nobody is missed while the last reports are on their way.
+            # Rank 0 closes first: no rank seems lost while the last reports are on their way.
             self.control[0].socket.recv(1)
             return
         reports = [self.report()]

@@ -1,4 +1,4 @@
-"""What every workload starts with: its parameters, the work that waits, how it fails.
+"""The basis of every workload: its parameters, paced work, how it fails.
 
 A workload is a program that each rank runs as
     PROGRAM --problem '{"board": 13}' --compute paced --output app.json

@@ -1,4 +1,4 @@
-"""What Open MPI's TCP transport (BTL tcp, PML ob1) adds to the messages of a program."""
+"""Bytes that Open MPI's TCP transport (BTL tcp, PML ob1) adds to the messages of a program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 FRAGMENT_HEADER_BYTES = 8
 MATCH_HEADER_BYTES = 14
 MESSAGE_OVERHEAD_BYTES = FRAGMENT_HEADER_BYTES + MATCH_HEADER_BYTES
-# Each side of a new connection first says who it is.
+# Each side of a new connection first sends its rank.
 HANDSHAKE_BYTES = 24
 # A side that ends a connection says so first (Open MPI 5); one that was told does not.
 GOODBYE_BYTES = 8

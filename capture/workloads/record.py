@@ -1,4 +1,4 @@
-"""What one rank records: messages, bytes, spans of phases and transfers; app.json of all ranks."""
+"""Records of one rank: messages, bytes, spans of phases and transfers; app.json of all ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of all ranks to their sums, known to all ranks, while everybody goes on working.
+"""Sums numbers over all ranks, for all ranks, while they go on working.
 
 A round gathers what each rank offers and then tells everybody. It is a barrier (nobody ends a
 round before everybody has begun it) and, with counts of messages, detects termination.

@@ -1,4 +1,4 @@
-"""Whose capture it is, by its addresses: one rule for `flowsweep show` and the report's SQL."""
+"""Addresses: which one is the capturing host's own, by one rule for `show` and the report's SQL."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ has_sent and not regexp_matches(address, '{NO_HOST}');
 create or replace temp macro is_private_address(address) as
 regexp_matches(address, '{PRIVATE}');
 """
+
+
+def join_port(address: str, port: int | None) -> str:
+    """`10.77.1.1:80`, `[2001:db8::1]:80`; the address alone where there is no port."""
+    if port is None:
+        return address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def guess(flows: pl.DataFrame) -> str | None:

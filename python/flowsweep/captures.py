@@ -1,4 +1,4 @@
-"""Captures, or tables that `flowsweep parse` wrote, to objects with the Arrow stream interface."""
+"""Reads captures, or tables that `flowsweep parse` wrote, as Arrow streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flowsweep.parsing import (
     DamagedCaptureError,
     Settings,
     check,
-    named,
+    name_paths,
     readable_errors,
 )
 
@@ -59,7 +59,7 @@ class Table(Shown):
         """The rows as an Arrow C stream, in the schema that the table has."""
         with readable_errors():
             return _parsers.stream(
-                named(self.files),
+                name_paths(self.files),
                 self.name,
                 self.settings,
                 on_damage=_warn,
@@ -93,7 +93,7 @@ class ParquetTable(Shown):
         import duckdb
 
         with self.reading() as locks:
-            relation = duckdb.connect().sql(parquet_files.of_files(self.files))
+            relation = duckdb.connect().sql(parquet_files.query_files(self.files))
             stream: object = relation.__arrow_c_stream__(requested_schema)
             # DuckDB opens the files one after the other, as their rows are asked for.
             for lock in locks:
@@ -102,7 +102,7 @@ class ParquetTable(Shown):
 
     @contextmanager
     def reading(self) -> Iterator[list[int]]:
-        """Nobody replaces its files while this is entered; yields the locks that see to it."""
+        """Keeps its files from being replaced while this is entered; yields the locks."""
         of = [self.source] if isinstance(self.source, Path) else [p.parent for p in self.source]
         with ExitStack() as stack:
             folders = sorted({folder_of_sets(path) for path in of})
@@ -259,7 +259,7 @@ def _read(name: str, source: Source, settings: Settings) -> Table | ParquetTable
     if paths and all(path.suffix == ".parquet" for path in paths):
         return ParquetTable(name, tuple(paths))
     table = Table(name, tuple(paths), settings)
-    # What is no capture is told here, not when the stream is read.
+    # A file that is no capture is reported here, not when the stream is read.
     check(paths)
     return table
 

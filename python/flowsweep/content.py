@@ -1,7 +1,7 @@
-"""Where the content is that is no Python: queries, workflow, workloads.
+"""Finds the content that is not Python: queries, workflow, workloads.
 
-A researcher edits these folders at the top of the repository. A wheel carries copies of them in
-`flowsweep/share`, under the same names. Nothing else asks whether this is a checkout.
+Researchers edit these folders at the top of the repository. A wheel carries copies of them in
+`flowsweep/share`, under the same names. No other module asks whether this is a checkout.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def snakefile() -> Path:
 
 
 def build_remedy() -> str:
-    """Names the command that puts a missing program of flowsweep in its place."""
+    """The command that installs a missing program of flowsweep."""
     if SHARE.is_dir():
         return "pip install --force-reinstall 'flowsweep[sweep]'"
     return "make build"
 
 
 def live_remedy(package: str, variable: str) -> str:
-    """Names the command that brings what a page for questions carries.
+    """The command that downloads what live.html embeds.
 
     Args:
         package: Of npm, with its version.

@@ -39,7 +39,7 @@ def columns(name: str) -> list[Row]:
     if name in _queries():
         from flowsweep.warehouse import figures, reports_folder
 
-        described = figures.described(reports_folder(), name).get("columns", {})
+        described = figures.read_description(reports_folder(), name).get("columns", {})
         return [(column, None, None, meaning, None) for column, meaning in described.items()]
     near = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
     raise FlowsweepError(

@@ -55,7 +55,7 @@ class FlowsweepError(Exception):
     def __str__(self) -> str:
         """The message as printed: one line for each part that is known."""
         parts = (f"  {name:<9} {text}" for name, text in self._parts())
-        return "\n".join([_cut(self.what), *parts])
+        return "\n".join([_shorten(self.what), *parts])
 
     def fitted(self, width: int) -> str:
         """The message for a window of `width` columns.
@@ -69,7 +69,7 @@ class FlowsweepError(Exception):
                                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
             return fill.fill(text)
 
-        lines = [wrapped(_cut(self.what), "", "  ")]
+        lines = [wrapped(_shorten(self.what), "", "  ")]
         for name, text in self._parts():
             begin = f"  {name:<9} "
             lines.append(
@@ -79,10 +79,10 @@ class FlowsweepError(Exception):
 
     def _parts(self) -> list[tuple[str, str]]:
         named = [(name, getattr(self, name)) for name in ("found", "expected", "remedy")]
-        return [(name, _cut(text)) for name, text in named if text is not None]
+        return [(name, _shorten(text)) for name, text in named if text is not None]
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Without its middle where somebody made it long: a name or value of a file is in it."""
     if len(text) <= MOST_SHOWN:
         return text

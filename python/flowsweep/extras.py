@@ -19,11 +19,11 @@ MODULES = {
     "mpi4py": ("mpi4py", "sweep"),
     "snakemake": ("snakemake", "sweep"),
 }
-#: Commands that need the larger extra, even where a package of the smaller one is missed first.
+#: Commands that need the larger extra, even if a package of the smaller one is missing first.
 SWEEP_COMMANDS = frozenset({"plan", "run", "retry", "testbed"})
 
 
-def missing(failure: ModuleNotFoundError, command: str | None) -> FlowsweepError | None:
+def explain_missing(failure: ModuleNotFoundError, command: str | None) -> FlowsweepError | None:
     """The message for a module that an extra brings; None for any other module.
 
     Args:

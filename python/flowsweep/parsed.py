@@ -16,7 +16,7 @@ from flowsweep.parsing import (
     DamagedCaptureError,
     Options,
     Settings,
-    named,
+    name_paths,
     write_tables,
 )
 from flowsweep.units import counted
@@ -96,7 +96,7 @@ def parse(
     with file_set(folder, "tables", names, is_alone=True) as hidden:
         written = {table: hidden / f"{table}.parquet" for table in options.tables}
         places = {table: folder / f"{table}.parquet" for table in options.tables}
-        summary = write_tables(named(paths), written, places, options)
+        summary = write_tables(name_paths(paths), written, places, options)
     damage = tuple(str(DamagedCaptureError(place)) for place in summary["damage"])
     for message in damage:
         warnings.warn(message, DamagedCaptureWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Captures to Parquet tables, as `flowsweep parse`, `ingest` and `show` write them."""
+"""Turns captures into Parquet tables, for `flowsweep parse`, `ingest` and `show`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ALL_TABLES = tuple(_parsers.tables())
 TABLES = tuple(name for name in ALL_TABLES if name != "packets")
 #: A share of a file that may stay unread without a remedy.
 NEGLIGIBLE = 0.01
-#: As many files may be open anywhere.
+#: Every system allows this many open files.
 FEW_FILES = 100
 
 
@@ -89,10 +89,9 @@ class Settings(NamedTuple):
     udp_timeout_ns: int = UDP_TIMEOUT_NS
     #: Packets with a wrong checksum are left out of all flows.
     verify_checksums: bool = False
-    #: How long before a packet that stands behind it in the file another is put in front of it;
-    #: 0 leaves all in the order of the file.
+    #: How far packets out of order are put back; 0 leaves all in the order of the file.
     order_window_ns: int = ORDER_WINDOW_NS
-    #: Packets that may wait for such an earlier one.
+    #: Packets that are held back for that at most.
     order_window_packets: int = ORDER_WINDOW_PACKETS
     #: Copies of other packets count as packets.
     keep_duplicates: bool = False
@@ -109,7 +108,7 @@ class Options(NamedTuple):
     threads: int = 0
     #: Bytes that the parser may take; None for three quarters of what is free.
     memory: int | None = None
-    #: Nothing follows in this process: memory need not be freed piece by piece.
+    #: The process ends behind this: memory need not be freed piece by piece.
     process_ends: bool = False
     #: Whether the files are safe on the disk before anything else happens.
     synced: bool = True
@@ -130,7 +129,7 @@ def parse_tables(files: Sequence[Path], folder: Path, **settings: Any) -> Summar
     """The tables of one capture in `folder`, where none is yet; `settings` as in `Settings`."""
     options = Options(Settings(**settings), synced=False)
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
-    return write_tables(named(files), paths, paths, options)
+    return write_tables(name_paths(files), paths, paths, options)
 
 
 def write_tables(
@@ -167,7 +166,7 @@ def write_tables(
     with readable_errors():
         return _parsers.parse(
             captures,
-            {table: (path, shown(places[table])) for table, path in paths.items()},
+            {table: (path, show_path(places[table])) for table, path in paths.items()},
             options.settings,
             threads=options.threads or len(os.sched_getaffinity(0)),
             manifests=read_drops(captures) if drops is None else drops,
@@ -213,14 +212,14 @@ def read_drops(files: Sequence[tuple[Path, str]]) -> dict[str, Drops]:
 def check(paths: Sequence[Path]) -> None:
     """Raises `CaptureError` where one of the files cannot be opened or does not begin like one."""
     with readable_errors():
-        _parsers.check(named(paths))
+        _parsers.check(name_paths(paths))
 
 
-def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+def name_paths(paths: Sequence[Path]) -> list[tuple[Path, str]]:
     """Every path with what tables and messages call it."""
-    return [(path, shown(path)) for path in paths]
+    return [(path, show_path(path)) for path in paths]
 
 
-def shown(path: Path) -> str:
+def show_path(path: Path) -> str:
     """A path as text; what is no UTF-8 in it with escapes."""
     return str(path).encode(errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Tables that stay as they are while programs read them that know nothing of flowsweep."""
+"""Keeps tables unchanged while other programs read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flowsweep.files import file_sets
 
 @contextmanager
 def reading(folder: str | PathLike[str]) -> Iterator[None]:
-    """No command of flowsweep changes tables while this is entered: they wait.
+    """Makes commands of flowsweep wait before they change tables, while this is entered.
 
     Whoever opens the Parquet files by their names, as DuckDB and Polars do, opens one after the
     other. Of a run that is ingested again meanwhile some may be old and some new.

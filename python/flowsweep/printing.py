@@ -1,9 +1,8 @@
-r"""What people read on a terminal: no character of it can be a command to the terminal.
+r"""Prints text for people: no character of it can be a command to the terminal.
 
 Names, experiment files, run.json and captures come from anyone. `guard` stands between them and
-the terminal: it shows a control character as `\x1b`, whoever prints it. What is data (`--format
-json`, csv, SQL) goes past it by `exact`, and what only this program writes (the line of progress,
-colours) by `raw`.
+the terminal: it shows a control character as `\x1b`, whoever prints it. Data (`--format json`, csv,
+SQL) bypass it by `exact`, and what only this program writes (the progress line, colours) by `raw`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ STDOUT = "standard output"
 
 def visible(text: str) -> str:
     r"""The text with every command to a terminal spelled out: ESC as `\x1b`."""
-    return _COMMANDS.sub(_spelled, text)
+    return _COMMANDS.sub(_spell, text)
 
 
 def line(text: str) -> str:
@@ -34,7 +33,7 @@ def line(text: str) -> str:
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def _spelled(match: re.Match[str]) -> str:
+def _spell(match: re.Match[str]) -> str:
     code = ord(match[0])
     if 0xDC80 <= code <= 0xDCFF:  # a byte of a file name that is not UTF-8
         return f"\\x{code - 0xDC00:02x}"
@@ -42,7 +41,7 @@ def _spelled(match: re.Match[str]) -> str:
 
 
 @contextmanager
-def _named(name: str) -> Iterator[None]:
+def _name_stream(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -51,7 +50,7 @@ def _named(name: str) -> Iterator[None]:
 
 
 class Guarded:
-    """A text stream for people, through which all goes by `visible`.
+    """A text stream for people, which passes all text through `visible`.
 
     Args:
         stream: Where it goes; whether that is a terminal, its encoding and all else are its own.
@@ -64,13 +63,13 @@ class Guarded:
 
     def write(self, text: str) -> int:
         """Writes the text, with commands to a terminal spelled out."""
-        with _named(self.name):
+        with _name_stream(self.name):
             self.stream.write(visible(text))
         return len(text)
 
     def flush(self) -> None:
         """Writes what waits."""
-        with _named(self.name):
+        with _name_stream(self.name):
             self.stream.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -83,7 +82,7 @@ class Guarded:
 
 
 def guard() -> None:
-    """From here on all that is printed in this process is for people, and goes by `visible`."""
+    """Passes all that this process prints from here on through `visible`."""
     # Either is None where the program was started with it closed.
     if sys.stdout is not None and not isinstance(sys.stdout, Guarded):
         sys.stdout = Guarded(sys.stdout, STDOUT)
@@ -102,7 +101,7 @@ def raw(stream: TextIO) -> TextIO:
 def styled(text: str) -> None:
     """Text to stdout in which the commands to the terminal, colours, are this program's own."""
     if sys.stdout is not None:
-        with _named(STDOUT):
+        with _name_stream(STDOUT):
             raw(sys.stdout).write(text)
 
 
@@ -112,7 +111,7 @@ def exact(text: str) -> None:
         return
     stream = raw(sys.stdout)
     buffer = getattr(stream, "buffer", None)
-    with _named(STDOUT):
+    with _name_stream(STDOUT):
         if buffer is None:  # text alone is taken, as in a notebook
             stream.write(text)
             return

@@ -34,7 +34,9 @@ class Results:
     def queries(self) -> dict[str, str]:
         """What each query of the report answers, by its name."""
         folder = reports_folder()
-        return {name: figures.described(folder, name)["description"] for name in figure_names()}
+        return {
+            name: figures.read_description(folder, name)["description"] for name in figure_names()
+        }
 
     @cached_property
     def models(self) -> dict[str, str]:
@@ -58,7 +60,7 @@ class Results:
             return self._warehouse.rows(name)
         if name in self.models:
             return self.sql(f"select * from {name}")  # noqa: S608 - the name of a model
-        raise _unknown("query or model", name, [*self.queries, *self.models])
+        raise _unknown_name("query or model", name, [*self.queries, *self.models])
 
     def why_empty(self, name: str) -> str | None:
         """What a query lacks to have rows here; None where nothing is known to be missing."""
@@ -87,7 +89,7 @@ class Results:
         if table == "runs":
             return pl.scan_parquet(folder / "runs.parquet")
         if table not in self.tables:
-            raise _unknown("table", table, [*self.tables, "runs"])
+            raise _unknown_name("table", table, [*self.tables, "runs"])
         # Runs that an earlier version read may lack columns.
         return pl.scan_parquet(
             folder / f"run=*/host=*/{table}.parquet",
@@ -128,7 +130,7 @@ def open(directory: str | os.PathLike[str]) -> Results:  # noqa: A001 - users wr
     return Results(Path(directory))
 
 
-def _unknown(kind: str, name: str, known: list[str]) -> FlowsweepError:
+def _unknown_name(kind: str, name: str, known: list[str]) -> FlowsweepError:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     return FlowsweepError(
         f'no {kind} is called "{name}"', remedy=f"did you mean {near[0]}?" if near else None

@@ -40,20 +40,20 @@ def install() -> None:
 
 
 def end(stop: KeyboardInterrupt) -> int:
-    """Cleans what is not clean yet; the exit code, as shells give it: 128 and the signal."""
+    """Runs what is left to clean; returns the exit code, as shells do: 128 plus the signal."""
     clean()
     return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
 
 
 def clean() -> None:
-    """Cleans what is not clean yet; at the end of a process."""
-    with held():
+    """Runs what is left to clean at the end of the process."""
+    with hold():
         while _cleanings:
             _cleanings.popitem()[1]()
 
 
 def at_end(clean_it: Callable[[], object]) -> None:
-    """Has something cleaned at the end of the process, by a signal or not."""
+    """Registers `clean_it` for the end of the process, by a signal or not."""
     # A command ends without it, and cleans itself.
     atexit.register(clean)
     _cleanings[clean_it] = clean_it
@@ -70,14 +70,14 @@ def cleaning(clean: Callable[[], object]) -> Iterator[None]:
     try:
         yield
     finally:
-        with held():
+        with hold():
             if _cleanings.pop(key, None):
                 clean()
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Signals wait until this is left: for what is short and must not be done by half."""
+def hold() -> Iterator[None]:
+    """Holds signals back while this is entered: for short work that must not be interrupted."""
     global _holders  # noqa: PLW0603
     _holders += 1
     try:
@@ -89,7 +89,7 @@ def held() -> Iterator[None]:
 
 @contextmanager
 def let_in() -> Iterator[None]:
-    """Within `held`, signals do not wait here: for where something else is waited for."""
+    """Lets signals in again within `hold`, while something else is waited for."""
     global _holders  # noqa: PLW0603
     kept, _holders = _holders, 0
     try:
@@ -103,15 +103,15 @@ def _raise_waiting() -> None:
     if _waiting and not _holders:
         number = _waiting[0]
         _waiting.clear()
-        raise _stopped(number)
+        raise _stop_of(number)
 
 
-def swallowed() -> Stopped | None:
+def find_swallowed() -> Stopped | None:
     """The signal that asked to stop, where a library turned `Stopped` into a failure of its own."""
     return Stopped(_raised[-1]) if _raised else None
 
 
-def _stopped(number: int) -> Stopped:
+def _stop_of(number: int) -> Stopped:
     _raised.append(number)
     return Stopped(number)
 
@@ -120,4 +120,4 @@ def _stop(number: int, _frame: FrameType | None) -> None:
     if _holders:
         _waiting.append(number)
     else:
-        raise _stopped(number)
+        raise _stop_of(number)

@@ -44,8 +44,7 @@ _MEANT = {"bps": "bit/s", "kbps": "kbit/s", "Mbps": "Mbit/s", "Gbps": "Gbit/s"}
 _MEANT |= {unit.replace("bps", "bit"): meant for unit, meant in _MEANT.items()}
 _MEANT |= {unit.replace("bps", "b/s"): meant for unit, meant in _MEANT.items() if "bps" in unit}
 
-#: Nothing that was matched is given back (`++`): to try each shorter match of a long text takes the
-#: square of its length.
+#: Possessive (`++`): backtracking takes time in the square of the text's length.
 _NUMBER = r"[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+"
 _QUANTITY = re.compile(rf"\s*+([+-]?+{_NUMBER})\s*+(\S*+)\s*+")
 _FRACTION = re.compile(rf"\s*+({_NUMBER})\s*+(%?+)\s*+")
@@ -120,7 +119,7 @@ def _format(value: float, units: dict[str, int], names: tuple[str, ...]) -> str:
     for name in names:
         if abs(value) >= units[name]:
             chosen = name
-    # 6 digits keep every value that people write; trailing zeros say nothing.
+    # 6 digits keep every value that people write.
     return f"{value / units[chosen]:.6g}{chosen}"
 
 

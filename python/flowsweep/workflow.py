@@ -1,4 +1,4 @@
-"""Questions of the Snakefile before it has any rule; `workflows/rules/common.smk` asks them."""
+"""Helpers of the Snakefile, for `workflows/rules/common.smk`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CHATTER = (
 
 
 def use_own_programs() -> None:
-    """Rules call `flowsweep` of this very environment, also where it is not activated."""
+    """Makes rules call `flowsweep` of this very environment, even if it is not activated."""
     own = str(Path(sys.executable).parent)
     os.environ["PATH"] = f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
@@ -99,7 +99,7 @@ def experiment_file(files: Sequence[str | Path], settings: Mapping[str, object])
 
 
 def tell_remedies(logger: logging.Logger) -> None:
-    """Says what to do below an error of Snakemake that does not: a storage that was lost.
+    """Prints the remedy below Snakemake's error on a lost storage, which has none.
 
     By its log and not by `onerror:`, which Snakemake 9.27 does not reach where the server is gone.
 
@@ -112,14 +112,14 @@ def tell_remedies(logger: logging.Logger) -> None:
         for key in LOST_STORAGE.findall(record.getMessage()):
             if key not in warned:
                 warned.add(key)
-                record.msg = f"{record.getMessage()}\n{_lost(key)}"
+                record.msg = f"{record.getMessage()}\n{_lost_error(key)}"
                 record.args = ()
         return True
 
     logger.addFilter(note)
 
 
-def _lost(key: str) -> FlowsweepError:
+def _lost_error(key: str) -> FlowsweepError:
     return FlowsweepError(
         f"{key}: could not be stored or read",
         found="its server was lost, or does not answer as one of S3",
@@ -148,13 +148,13 @@ def _known_plan(file: str, runs: Path, _: tuple[str, ...]) -> dict[str, Run]:
 
 
 def refined_ids(experiment: Experiment) -> str:
-    """A pattern of the names of runs at points that refinement may choose: on all hosts."""
+    """A pattern for the names of runs that refinement may choose, whichever points those have."""
     names = "|".join(re.escape(workload.name) for workload in experiment.workloads)
     return rf"(?!.*-hosts_)(?:{names})-[^/]+-r[0-9]+"
 
 
 def without_braces(path: str | Path) -> str:
-    """A path that Snakemake can be told: a brace in one begins a wildcard, however it is written.
+    """The path, if Snakemake can take it: a brace begins a wildcard, however it is escaped.
 
     Raises:
         FlowsweepError: The path holds a brace.

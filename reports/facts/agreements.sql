@@ -2,7 +2,7 @@
 -- and why they differ. Connections are the same if their ends are, and their times overlap.
 with
 
--- Zeek's flows do not tell bytes on the wire: where the engine is Zeek alone, nothing is compared.
+-- Zeek's flows have no bytes on the wire: where the engine is Zeek alone, nothing is compared.
 our_captures as (
     select distinct
         run,

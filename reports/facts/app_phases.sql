@@ -1,4 +1,4 @@
--- One row per run and span of a phase, as the application's record tells it.
+-- One row per run and span of a phase, by the application's record.
 with
 
 listed as (

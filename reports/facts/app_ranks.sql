@@ -1,4 +1,4 @@
--- One row per run and rank, as the application's record tells it.
+-- One row per run and rank, by the application's record.
 with
 
 listed as (

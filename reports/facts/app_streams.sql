@@ -14,7 +14,7 @@ listed as (
 final as (
     select
         run,
-        -- what `bulk` does if it is not told
+        -- the default of `bulk`
         coalesce(transport, 'lambda') as transport,
         (record ->> 'mbit_s')::double as mbit_s,
         (record ->> 'beside_mbit_s')::double as beside_mbit_s,

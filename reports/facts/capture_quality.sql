@@ -56,7 +56,7 @@ times as (
     group by run, host
 ),
 
--- bins in which a packet passed; of captures of at most an hour nobody asks for silences
+-- bins in which a packet passed; silences are not looked for in captures of an hour or less
 bins as (
     select distinct
         run,

@@ -56,7 +56,7 @@ opened as (
     having count(*) = 1
 ),
 
--- by so much the clock of `host` is ahead of that of `beside`, at the least and at the most
+-- the least and the most that the clock of `host` may be ahead of that of `beside`
 offsets as (
     select
         here.run,

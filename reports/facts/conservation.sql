@@ -1,5 +1,5 @@
 -- One row per run and direction between two sites: packets sent, packets that arrived, and
--- the fates of the emulator's frames between (link_balances knows which counters tell them).
+-- the fates of the emulator's frames between (link_balances knows their counters).
 with
 
 sent as (

@@ -3,7 +3,7 @@
 -- that most packets carry, of those that sent any and that a host may have. Of two that carry as
 -- many it is the one whose segments wait longer for their acknowledgements: the other end answers
 -- from afar. Where no time tells, it is one of a private network, or else the one that opened more
--- connections: who captures sits beside the client more often than beside the server.
+-- connections: captures are made at the client more often than at the server.
 -- No two hosts of a run have one address: the better guess keeps it, the other host gets its
 -- best that nobody else has guessed, or none.
 with

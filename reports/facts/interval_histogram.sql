@@ -1,5 +1,5 @@
 -- One row per run and stream as in `interval_streams`: its gaps between consecutive packets, by the
--- buckets of the tables, of captures whose grade lets gaps be told.
+-- buckets of the tables, of captures whose grade allows claims on gaps.
 with
 
 counted as (

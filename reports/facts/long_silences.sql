@@ -38,7 +38,7 @@ ranked as (
     )
 ),
 
--- so many of the longest are cut out that each is longer than what is left
+-- the longest are cut out, as long as each is longer than what is left
 counted as (
     select
         run,

@@ -42,7 +42,7 @@ final as (
         run,
         start_ns,
         end_ns,
-        -- null where nothing tells it
+        -- null where it is unknown
         coalesce((end_ns - start_ns) / 1e9, completion_s) as length_s,
     from limits
 )

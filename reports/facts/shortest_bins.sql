@@ -42,7 +42,7 @@ pairs as (
     group by run, host, src_ip, dst_ip
 ),
 
--- older tables do not tell the largest packet: at least as long as the mean of a bin
+-- older tables lack the largest packet: it is at least as long as the mean of a bin
 bins as (
     select
         run,
@@ -90,7 +90,7 @@ select
     summed.host,
     summed.way,
     summed.largest_bytes,
-    -- nothing tells at which rate a lone packet passed
+    -- the rate at which a lone packet passed is unknown
     if(
         summed.duration_ns > 0,
         ceil(

@@ -29,7 +29,7 @@ keyed as (
                     floor(log10(payload_bytes) * 8)
                     || '/'
                     || floor(log10(duration_ns) * 6)
-            -- what Zeek does not tell is a cell of its own
+            -- values that Zeek lacks have a cell of their own
             else
                 coalesce((payload_bytes > 0)::varchar, '?')
                 || '/'

@@ -39,7 +39,7 @@ limits as (
     group by app, problem, outcome
 ),
 
--- bins of which a peak may be told
+-- bins for which a peak may be stated
 bins as (
     select
         *,

@@ -36,7 +36,7 @@ select
     placed.runs,
     placed.bins,
     placed.empty_bins,
-    -- so many bins at least that one lies beyond
+    -- a quantile is stated if at least one bin lies beyond it
     if(placed.bins >= 100, p99_mbit_s, null) as p99_mbit_s,
     if(placed.bins >= 1000, p999_mbit_s, null) as p999_mbit_s,
     if(placed.bins >= 10000, p9999_mbit_s, null) as p9999_mbit_s,

@@ -1,5 +1,5 @@
 -- One row per message between the sites (any, where there is one) that began within the time of its
--- run, in a capture whose grade lets content be told.
+-- run, in a capture whose grade allows claims on content.
 with
 
 grades as (

@@ -1,6 +1,6 @@
 -- One row per run behind the distributions of a point: the runs that count are added up, whose
 -- repetitions they are; where none counts, the one that is drawn. A run without a record stands
--- `alone`, under its name: nothing tells that it repeats another one.
+-- `alone`, under its name: it is not known to repeat another one.
 with
 
 final as (

@@ -58,7 +58,7 @@ filled as (
     select * from file_flows
 ),
 
--- a time that no clock tells is as the other one; of a flow that has no other nothing is known
+-- a time outside every clock's range is as the other one; without another both are unknown
 bounded as (
     select
         * exclude (low_ns, high_ns),

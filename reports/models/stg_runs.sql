@@ -1,4 +1,4 @@
--- One row per run that is not left out, as run.json tells it; columns that the file lacks are null.
+-- One row per run that is not left out, by its run.json; columns that the file lacks are null.
 with
 
 contract as (

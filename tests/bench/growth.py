@@ -174,8 +174,8 @@ def main() -> None:
                 show(title, unit, found[name])
     print(f"\n{os.cpu_count()} cores")
     if options.output:
-        told = {name: [asdict(point) for point in points] for name, points in found.items()}
-        options.output.write_text(json.dumps(told, indent=2) + "\n")
+        measured = {name: [asdict(point) for point in points] for name, points in found.items()}
+        options.output.write_text(json.dumps(measured, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -53,9 +53,9 @@ def start(command: list[str], scratch: Path) -> Cost:
         wall = time.monotonic() - began
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
-        said = (scratch / "log").read_text(errors="replace").strip().splitlines()
+        log_lines = (scratch / "log").read_text(errors="replace").strip().splitlines()
         gave_up = [f"no end after {GIVE_UP_S} s"] if wall > GIVE_UP_S else []
-        raise FailedError(*(gave_up or said[-1:] or [f"exit code {process.returncode}"]))
+        raise FailedError(*(gave_up or log_lines[-1:] or [f"exit code {process.returncode}"]))
     cpu = usage.ru_utime + usage.ru_stime
     return Cost(cpu, usage.ru_utime, usage.ru_stime, wall, usage.ru_maxrss / 1024)
 

@@ -58,7 +58,7 @@ def measure(arguments: list[object], limit_s: float, program: Path) -> Cost:
     signal.setitimer(signal.ITIMER_REAL, limit_s)
     try:
         assert process.stderr is not None
-        said = process.stderr.read()
+        errors = process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -68,7 +68,7 @@ def measure(arguments: list[object], limit_s: float, program: Path) -> Cost:
     if os.WIFSIGNALED(status):
         return Cost(wall_s, cpu_s, peak_mb, f"over {limit_s:.0f} s, {peak_mb:.0f} MB")
     if status:
-        first = said.decode(errors="replace").partition("\n")[0]
+        first = errors.decode(errors="replace").partition("\n")[0]
         return Cost(wall_s, cpu_s, peak_mb, f"failed: {first[:60]}")
     return Cost(wall_s, cpu_s, peak_mb)
 

@@ -87,7 +87,7 @@ def _transfer(path: Path, packets: int, snaplen: int, there: list[str]) -> None:
         client = ["iperf3", "-c", "10.9.0.2", "-P", str(STREAMS), "-t", str(seconds)]
         transfer = subprocess.Popen(client, **quiet)
         try:
-            _, said = tcpdump.communicate(timeout=seconds + 5)
+            _, messages = tcpdump.communicate(timeout=seconds + 5)
         finally:
             transfer.kill()
             transfer.wait()
@@ -95,7 +95,7 @@ def _transfer(path: Path, packets: int, snaplen: int, there: list[str]) -> None:
         for process in (tcpdump, server):
             process.kill()
             process.wait()
-    lost = re.search(r"(\d+) packets? dropped by kernel", said)
+    lost = re.search(r"(\d+) packets? dropped by kernel", messages)
     print(
         f"iperf3 over veth, offloads off; {lost.group(1) if lost else '?'} packets lost by tcpdump"
     )

@@ -190,20 +190,20 @@ def test_a_day_is_watched(capture_program, clock, pcap, disk, tmp_path, command)
         assert done.returncode == 0, done.stderr
         return [line.split(":")[0] for line in done.stderr.splitlines() if " hosts, " in line]
 
-    told: list[str] = []
+    parsed: list[str] = []
     for host in hosts:
         shutil.copy(made / host / "eth0.capture.json", folder / host)
     for hour in sorted(hours):
         for path in hours[hour]:
             shutil.copy2(path, folder / path.relative_to(made))
         if hour in (7, 15):
-            told += look("--no-report")
+            parsed += look("--no-report")
         if hour == 15:  # the ring removes what is older
             for path in hours[0]:
                 (folder / path.relative_to(made)).unlink()
-    told += look()
+    parsed += look()
     runs = [f"2026-03-29-{hour:02}h00m00s" for hour in sorted(hours)]
-    assert told == runs
+    assert parsed == runs
     assert look() == []
     rows = pl.read_parquet(
         disk / "results/service/tables/*/*/captures.parquet", hive_partitioning=True

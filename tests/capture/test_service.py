@@ -61,8 +61,8 @@ def test_its_options_are_those_of_the_agent(capture_program: Path) -> None:
     options = re.findall(r"--[a-z-]+", command)
     assert "--max-disk" in options
     assert [option for option in options if f"{option} " not in known] == []
-    told = set(re.findall(r"\$\{([A-Z_]+)\}", command))
-    assert told == set(re.findall(r"([A-Z_]+)=", setting("Environment")[0]))
+    variables = set(re.findall(r"\$\{([A-Z_]+)\}", command))
+    assert variables == set(re.findall(r"([A-Z_]+)=", setting("Environment")[0]))
 
 
 def test_the_unit_of_the_report_is_taken_and_confined(tmp_path: Path, command) -> None:

@@ -139,10 +139,10 @@ def test_it_captures_confined_and_comes_back(
     done = command("flowsweep", "watch", box.captures, *options, cwd=tmp_path)
     assert "its agent ended before the file did" in done.stderr, done.stderr
     rows = pl.read_parquet(tmp_path / "results/lo/tables/*/*/captures.parquet")
-    told = dict(rows.group_by("file").agg(pl.col("packets").sum()).iter_rows())
-    assert told["lo.pcap.zst"] == manifest["packets_written"]
+    packets = dict(rows.group_by("file").agg(pl.col("packets").sum()).iter_rows())
+    assert packets["lo.pcap.zst"] == manifest["packets_written"]
     before = json.loads((box.captures / "before/lo.capture.json").read_text())
-    assert told["lo.pcap.zst.part"] >= before["packets_written"] >= 1_000
+    assert packets["lo.pcap.zst.part"] >= before["packets_written"] >= 1_000
 
 
 def test_a_unit_beside_it_keeps_the_report(box: Box, until: Callable[..., None]) -> None:

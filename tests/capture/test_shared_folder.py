@@ -70,12 +70,12 @@ def test_what_others_put_there_is_refused_and_kept(cable, shared, kind, place):
     agent = cable.start(*FILTER, "-w", shared / "a.pcap")
     assert not agent.is_ready()
     assert agent.wait() == 2
-    said = agent.errors()
-    assert "error: " in said
-    assert f"{shared / place} is " in said
-    assert f"of user number {NOBODY}" in said
-    assert "expected" in said
-    assert "remedy" in said
+    errors = agent.errors()
+    assert "error: " in errors
+    assert f"{shared / place} is " in errors
+    assert f"of user number {NOBODY}" in errors
+    assert "expected" in errors
+    assert "remedy" in errors
     after = (shared / place).lstat()
     assert os.path.samestat(after, before)
     assert after.st_size == before.st_size
@@ -131,20 +131,20 @@ def test_everything_is_on_the_disk_at_the_end(cable, shared, tmp_path):
     child = int(Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()[0])
     os.kill(child, signal.SIGTERM)
     assert agent.wait() == 0
-    said = [line.split(" ", 1)[1].strip() for line in log.read_text().splitlines()]
-    said = [line for line in said if line.startswith(("fsync", "rename"))]
+    traced = [line.split(" ", 1)[1].strip() for line in log.read_text().splitlines()]
+    traced = [line for line in traced if line.startswith(("fsync", "rename"))]
     file, manifest = shared / "a.pcap", shared / "a.capture.json"
-    assert [line.split(" = ")[0].rstrip() for line in said[-6:]] == [
-        said[-6].split(" = ")[0].rstrip(),
+    assert [line.split(" = ")[0].rstrip() for line in traced[-6:]] == [
+        traced[-6].split(" = ")[0].rstrip(),
         f'rename("{file}.part", "{file}")',
-        said[-4].split(" = ")[0].rstrip(),
-        said[-3].split(" = ")[0].rstrip(),
+        traced[-4].split(" = ")[0].rstrip(),
+        traced[-3].split(" = ")[0].rstrip(),
         f'rename("{manifest}.part", "{manifest}")',
-        said[-1].split(" = ")[0].rstrip(),
+        traced[-1].split(" = ")[0].rstrip(),
     ]
     for place, path in ((-6, f"{file}.part"), (-4, shared), (-3, f"{manifest}.part"), (-1, shared)):
-        assert said[place].startswith("fsync(")
-        assert f"<{path}>" in said[place]
+        assert traced[place].startswith("fsync(")
+        assert f"<{path}>" in traced[place]
 
 
 def test_under_sudo_the_files_are_of_who_called_it(cable, shared):

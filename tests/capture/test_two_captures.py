@@ -23,9 +23,9 @@ def test_while_one_runs_no_other_takes_its_file(cable, pcap, tmp_path):
     agent = cable.start(*FILTER, "-w", path)
     assert agent.is_ready()
     cable.burst(500)
-    said = refused(cable, "-w", path)
-    assert f"found     another process writes {tmp_path}/a." in said
-    assert "Give another path" in said
+    message = refused(cable, "-w", path)
+    assert f"found     another process writes {tmp_path}/a." in message
+    assert "Give another path" in message
     cable.burst(500)
     assert agent.stop() == 0
     assert "1000 packets" in agent.errors()
@@ -70,15 +70,15 @@ def test_what_a_killed_one_recorded_is_kept(cable, pcap, tmp_path, name, until):
     assert agent.is_ready()
     cable.burst(10)
     assert agent.stop() == 0
-    said = agent.errors()
-    assert f"note: {tmp_path / name}.part: of a capture that was killed, kept as" in said
+    errors = agent.errors()
+    assert f"note: {tmp_path / name}.part: of a capture that was killed, kept as" in errors
     kept = {f"{one}{end}" for one in (name, manifest.name) for end in (".killed", ".killed-2")}
     there = {entry.name for entry in tmp_path.iterdir()}
     assert there == {name, manifest.name, *kept}
     counts = []
     for end, packets in ((".killed", 1_000), (".killed-2", 700)):
-        told = json.loads((tmp_path / f"{manifest.name}{end}").read_text())
-        assert told["packets_written"] == packets
+        about = json.loads((tmp_path / f"{manifest.name}{end}").read_text())
+        assert about["packets_written"] == packets
         # It is read as the file that it was.
         part = tmp_path / "killed" / f"{name}.part"
         part.parent.mkdir(exist_ok=True)

@@ -16,8 +16,8 @@ def test_every_packet_of_a_live_capture_is_in_the_tables(cable, tmp_path, until)
     watching = [sys.executable, "-m", "flowsweep", "watch", folder]
     watching += ["--interval", "100ms", "--period", "1s", "--quiet", "10min"]
     results = tmp_path / "results/live"
-    with (tmp_path / "said").open("w") as said:
-        watcher = subprocess.Popen([*map(str, watching)], cwd=tmp_path, stderr=said)
+    with (tmp_path / "said").open("w") as log:
+        watcher = subprocess.Popen([*map(str, watching)], cwd=tmp_path, stderr=log)
         agent = cable.start("-i", "far", "-w", folder / "pc1.pcap.zst", "--rotate-time", "1s")
         assert agent.is_ready()
         stream = cable.stream(5)

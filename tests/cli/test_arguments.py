@@ -64,7 +64,7 @@ def test_the_words_of_a_shells_command_stay_as_they_are():
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("a", "-o/--output"),
         ("-o out", "FILE"),
@@ -79,10 +79,10 @@ def test_the_words_of_a_shells_command_stay_as_they_are():
         ("a -o out --pack", "--pack"),
     ],
 )
-def test_what_is_wrong_is_told(words, told):
+def test_what_is_wrong_is_told(words, message):
     with pytest.raises(FlowsweepError) as caught:
         parsed("parse", *words.split())
-    assert told in caught.value.what
+    assert message in caught.value.what
     assert caught.value.remedy == "parse --help"
 
 
@@ -107,12 +107,12 @@ def test_every_command_has_a_help_that_fits_the_window(command):
 
 
 def test_the_help_of_query_lists_every_name_with_what_it_is(command, root):
-    said = command("flowsweep", "query", "--help", env={"COLUMNS": "80"}).stdout
+    help_text = command("flowsweep", "query", "--help", env={"COLUMNS": "80"}).stdout
     found = [*root.glob("reports/figures/*.sql"), *root.glob("reports/papers/*/figures/*.sql")]
     names = [path.stem for path in found]
     assert len(names) > 20
     for name in names:
-        assert re.search(rf"^  {name} +[A-Z]", said, re.MULTILINE), name
+        assert re.search(rf"^  {name} +[A-Z]", help_text, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("words", [(), ("testbed",)])

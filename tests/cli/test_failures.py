@@ -40,18 +40,20 @@ def test_what_no_command_expects_is_one_line_that_says_how_to_report_it(
 ):
     monkeypatch.delenv(failures.TRACEBACK, raising=False)
     assert fail(failure) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"error: {type(failure).__name__}: ")
-    assert "please report the command and its input with what FLOWSWEEP_TRACEBACK=1 shows" in told
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"error: {type(failure).__name__}: ")
+    assert (
+        "please report the command and its input with what FLOWSWEEP_TRACEBACK=1 shows" in message
+    )
+    assert message.count("\n") == 1
 
 
 def test_a_switch_shows_where_it_arose(capsys, monkeypatch):
     monkeypatch.setenv(failures.TRACEBACK, "1")
     assert fail(KeyError("x")) == 2
-    told = capsys.readouterr().err
-    assert "Traceback" in told
-    assert "raise failure" in told
+    message = capsys.readouterr().err
+    assert "Traceback" in message
+    assert "raise failure" in message
 
 
 @pytest.mark.parametrize(
@@ -65,24 +67,24 @@ def test_a_switch_shows_where_it_arose(capsys, monkeypatch):
 def test_out_of_memory_is_one_line(failure, capsys, monkeypatch):
     monkeypatch.delenv(failures.TRACEBACK, raising=False)
     assert fail(failure) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: out of memory: ")
-    assert told.count("\n") == 1
+    message = capsys.readouterr().err
+    assert message.startswith("error: out of memory: ")
+    assert message.count("\n") == 1
 
 
 def test_the_systems_errors_have_a_remedy(capsys):
     for number in SYSTEM:
         assert fail(OSError(number, os.strerror(number), "/x/y")) == 2
-        told = capsys.readouterr().err
-        assert told.startswith(f"error: /x/y: {os.strerror(number)}\n  expected ")
-        assert "\n  remedy    " in told
+        message = capsys.readouterr().err
+        assert message.startswith(f"error: /x/y: {os.strerror(number)}\n  expected ")
+        assert "\n  remedy    " in message
 
 
 def test_the_systems_errors_in_the_words_of_a_library_have_it_too(capsys):
     assert fail(ValueError("parquet: underlying IO error: No space left (os error 28)")) == 2
-    told = capsys.readouterr().err
-    assert "a fault of flowsweep" not in told
-    assert "  remedy    make room" in told
+    message = capsys.readouterr().err
+    assert "a fault of flowsweep" not in message
+    assert "  remedy    make room" in message
 
 
 @pytest.mark.parametrize("before", ["", "Detached database 'made', but CHECKPOINT failed. " * 20])
@@ -91,10 +93,10 @@ def test_a_full_folder_of_temporary_files_is_told_with_its_remedy(before, capsys
     place = f"{tempfile.gettempdir()}/.flowsweep-1/made.duckdb"
     failure = ValueError(f'{before}Could not write file "{place}": No space left on device')
     assert fail(failure) == 2
-    told = capsys.readouterr().err
-    assert "a fault of flowsweep" not in told
-    assert f'"{place}": No space left on device\n' in told
-    assert "  remedy    make room, or set TMPDIR to a folder on another disk" in told
+    message = capsys.readouterr().err
+    assert "a fault of flowsweep" not in message
+    assert f'"{place}": No space left on device\n' in message
+    assert "  remedy    make room, or set TMPDIR to a folder on another disk" in message
 
 
 def test_what_commands_tell_keeps_its_exit_code(capsys):

@@ -36,17 +36,17 @@ def in_terminal(words: list[object], folder: Path) -> bytes:
             cwd=folder, stdout=slave, stderr=slave, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(slave)
-        said = b""
+        output = b""
         while True:
             try:
                 part = os.read(master, 65_536)
             except OSError:  # how Linux tells the end
                 break
-            said += part
+            output += part
         done.wait()
     finally:
         os.close(master)
-    return said
+    return output
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_no_command_reaches_the_terminal_from_outside(evil):
         ["parse", "x", "-o", "y", "--bin", EVIL], ["query", "totals", f"{EVIL}d"], ["report",
         EVIL], ["retry", EVIL],
     ):  # fmt: skip
-        said = in_terminal(words, evil).decode()
+        output = in_terminal(words, evil).decode()
         for colour in (
             "\r\x1b[K",
             "\x1b[1m",
@@ -87,10 +87,10 @@ def test_no_command_reaches_the_terminal_from_outside(evil):
             "\x1b[33m",
             "\x1b[31mbad",
         ):
-            said = said.replace(colour, "")  # of `parse` and `show`, their own
-        said = said.replace("\r\n", "\n")  # of the terminal
+            output = output.replace(colour, "")  # of `parse` and `show`, their own
+        output = output.replace("\r\n", "\n")  # of the terminal
         commands = {character for character in EVIL if not character.isprintable()}
-        assert not commands & set(said), words
+        assert not commands & set(output), words
 
 
 def test_data_is_what_it_is(captured_demo, tmp_path, command):

@@ -64,7 +64,7 @@ def asked(tmp_path: Path, namespaces: None, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_netem_on_a_node_makes_the_links_and_counts_them(box, asked, tmp_path: Path) -> None:
-    told = asked("exit 0")
+    calls = asked("exit 0")
     (tmp_path / "flood.py").write_text(FLOOD)
     workload = f"{{command: {json.dumps(f'python3 {tmp_path}/flood.py')}}}"
     write(tmp_path / "one.yaml", workload, "emulate: true")
@@ -85,7 +85,7 @@ def test_netem_on_a_node_makes_the_links_and_counts_them(box, asked, tmp_path: P
     assert west["received"] == west["delivered"] + west["dropped_queue"] > 2000
     assert east["received"] == east["delivered"] >= 5
     # Rate, delay and loss, in the words of the kernel.
-    lines = told.read_text().splitlines()
+    lines = calls.read_text().splitlines()
     spec = describe.spec_of(experiment.load(tmp_path / "one.yaml").run_at({}))
     wanted = netem.commands(spec)
     assert [line for line in lines if line in wanted] == wanted
@@ -107,9 +107,9 @@ def test_a_kernel_that_refuses_netem_has_flowsweep_wan_or_is_named(
     assert made["emulator"]["backend"] == "flowsweep-wan"
     reason = "between the nodes, on n4; its kernel has no netem"
     assert made["emulator"]["backend_reason"] == reason
-    said = (tmp_path / "said").read_text()
-    assert (tmp_path / "code").read_text() == "2\n", said
-    assert "n4" in said
-    assert "its kernel has no netem" in said
-    assert "emulation: {backend: flowsweep-wan}" in said
+    errors = (tmp_path / "said").read_text()
+    assert (tmp_path / "code").read_text() == "2\n", errors
+    assert "n4" in errors
+    assert "its kernel has no netem" in errors
+    assert "emulation: {backend: flowsweep-wan}" in errors
     assert not (tmp_path / "two").exists()

@@ -69,8 +69,8 @@ def test_the_network_as_it_is_and_every_node_captured(box, tmp_path: Path) -> No
     assert made["emulator"]["backend_reason"] == "real machines"
     assert "asked" not in made["axes"]["rtt"]
     assert [host["address"] for host in made["hosts"]] == [f"10.78.0.1{n}" for n in (1, 2, 3)]
-    said = sorted((tmp_path / "one" / "program.log").read_text().splitlines())
-    assert said == ["pc1 n1", "pc2 n2", "pc3 n3"]
+    lines = sorted((tmp_path / "one" / "program.log").read_text().splitlines())
+    assert lines == ["pc1 n1", "pc2 n2", "pc3 n3"]
     for host, packets in (("pc1", 26), ("pc2", 0), ("pc3", 26)):
         manifest = json.loads((tmp_path / "one" / f"{host}.capture.json").read_text())
         # Three pings, and five before and after: to and fro.
@@ -175,11 +175,11 @@ wait $job
 """
     box(script, nodes=3)
     assert record(tmp_path / "first")["status"] == "valid"
-    said = (tmp_path / "said").read_text()
-    assert (tmp_path / "code").read_text() == "2\n", said
-    assert re.search(r"pc3 \(n3\)", said), said
-    assert "n3 of job 1 cannot be used" in said
-    assert "--exclude=n3" in said
+    errors = (tmp_path / "said").read_text()
+    assert (tmp_path / "code").read_text() == "2\n", errors
+    assert re.search(r"pc3 \(n3\)", errors), errors
+    assert "n3 of job 1 cannot be used" in errors
+    assert "--exclude=n3" in errors
     assert not (tmp_path / "second").exists()
     assert not parts(tmp_path)
 

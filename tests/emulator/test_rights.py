@@ -84,13 +84,13 @@ def test_what_others_put_there_is_refused_and_kept(laboratory, tmp_path_factory,
     before = (folder / place).lstat()
     emulator = start(laboratory, folder, "--fates", folder / "fates")
     try:
-        _, said = emulator.communicate(timeout=20)
+        _, errors = emulator.communicate(timeout=20)
     finally:
         emulator.kill()
-    assert emulator.returncode == 2, said
-    assert "error: " in said
-    assert str(folder / place.removesuffix(".part")) in said
-    assert "remedy" in said
+    assert emulator.returncode == 2, errors
+    assert "error: " in errors
+    assert str(folder / place.removesuffix(".part")) in errors
+    assert "remedy" in errors
     after = (folder / place).lstat()
     assert os.path.samestat(after, before)
     assert after.st_size == before.st_size

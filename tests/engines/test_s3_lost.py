@@ -114,25 +114,25 @@ def test_runs_that_are_there_stay_and_the_rest_follows(
     keys = [f"tables/{run}.parquet" for run in RUNS]
     door = Door(server, keys[1])
     done = snakemake(folder, door.url)
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     assert done.returncode == 1
     assert door.sent > 1_000
     # The place: the object, and the server that did not answer.
-    assert f"Failed to store output in storage s3://results/{keys[1]}" in said
-    assert f'Could not connect to the endpoint URL: "{door.url}/results/{keys[1]}"' in said
+    assert f"Failed to store output in storage s3://results/{keys[1]}" in output
+    assert f'Could not connect to the endpoint URL: "{door.url}/results/{keys[1]}"' in output
     # And what a person can do, by our word: Snakemake has none.
-    assert f"s3://results/{keys[1]}: could not be stored or read" in said
-    assert "remedy    the same snakemake again, once the server is back" in said
+    assert f"s3://results/{keys[1]}: could not be stored or read" in output
+    assert "remedy    the same snakemake again, once the server is back" in output
     # Nothing is there by half, and what was there is.
     before = stored()
     assert [*before] == keys[:1]
 
     # The remedy, as workflows/README.md has it: the same again, once the server is back.
     again = snakemake(folder, server)
-    said = again.stdout + again.stderr
-    assert again.returncode == 0, said
-    assert "remedy" not in said
-    assert f"runs/{RUNS[0]}/" not in said
+    output = again.stdout + again.stderr
+    assert again.returncode == 0, output
+    assert "remedy" not in output
+    assert f"runs/{RUNS[0]}/" not in output
     after = stored()
     assert sorted(after) == sorted(keys)
     assert after[keys[0]] == before[keys[0]]

@@ -93,7 +93,7 @@ def read_run(path: Path, output: Path) -> None:
     folder = path.parents[1]
     run_records.write_table(folder, output / "runs.parquet", None)
     run_records.with_status(folder, {"invalid"})
-    run_records.misspelt(folder)
+    run_records.find_misspelt(folder)
     for row in run_records.read_rows(folder):
         link_balance.rows([(row["run"], row["json"])])
 
@@ -101,7 +101,7 @@ def read_run(path: Path, output: Path) -> None:
 def read_application(path: Path, output: Path) -> None:
     """As `flowsweep runs` does, where the application wrote a file of its own."""
     run_records.write_table(path.parents[1], output / "runs.parquet", None)
-    run_records.misspelt(path.parents[1])
+    run_records.find_misspelt(path.parents[1])
 
 
 def read_manifest(path: Path, _: Path) -> None:
@@ -145,8 +145,10 @@ def read_names(path: Path, output: Path) -> None:
     for host, files in run_folder.recorded_files(run).items():
         spelled = names.partition("host", host)
         assert not set(spelled) & set("/*?[]{}\"' \n#:"), spelled
-        hosts.recognised({host: [one for one in files if convert.LOG_NAME.fullmatch(one.name)]})
-    [run_folder.passed_over(one) for one in run_folder.overlooked(run, ())]
+        hosts.select_recognised(
+            {host: [one for one in files if convert.LOG_NAME.fullmatch(one.name)]}
+        )
+    [run_folder.note_passed_over(one) for one in run_folder.find_overlooked(run, ())]
     for kind in ("a run", "a host", names.EXPERIMENT):
         for part in parts:
             names.check(os.fsdecode(part), kind, path)

@@ -119,7 +119,7 @@ def is_safe(words: list[str]) -> bool:
     return not any(word.startswith(("x/..", "/dev/null")) for word in words)
 
 
-def said(words: list[str]) -> tuple[int, str, str]:
+def run_words(words: list[str]) -> tuple[int, str, str]:
     """The exit code and what was printed, as `main` has it."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -132,7 +132,7 @@ def said(words: list[str]) -> tuple[int, str, str]:
 @given(commands().filter(is_safe))
 def test_commands(here, words):
     start = time.monotonic()
-    status, out, err = said(words)
+    status, out, err = run_words(words)
     assert time.monotonic() - start < MOST_S
     assert "a fault of flowsweep" not in err
     assert "Traceback" not in err

@@ -101,8 +101,8 @@ def test_dates_and_odd_keys_of_a_problem_are_text(tmp_path):
 @pytest.mark.parametrize("name", ["pc1\n", "pc1\u2028", "Pc1", "pc 1", "-pc1", "pc1;id"])
 def test_a_host_has_no_other_letters_than_an_interface(name, tmp_path):
     sites = json.dumps({"west": [name], "east": 1})
-    told = refused(f"sites: {sites}\nworkload: {{app: lu}}\n", tmp_path)
-    assert "cannot be the name of a site or host" in told
+    message = refused(f"sites: {sites}\nworkload: {{app: lu}}\n", tmp_path)
+    assert "cannot be the name of a site or host" in message
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_each_run_and_host_has_its_rows(parent, tables):
     found = pl.DataFrame(flowsweep.read_flows(results / "tables")).sort("run")
     assert found.columns == ["src_ip", "host", "run"]
     assert found["run"].to_list() == found["src_ip"].to_list() == sorted(RUNS)
-    script = f"create table t as {parquet_files.of_folder(results / 'tables', 'flows')}; from t"
+    script = f"create table t as {parquet_files.query_folder(results / 'tables', 'flows')}; from t"
     assert len(duckdb.connect().execute(script).fetchall()) == len(RUNS)
 
 

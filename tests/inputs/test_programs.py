@@ -18,14 +18,14 @@ limits: {{other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}}
 
 @pytest.mark.usefixtures("namespaces")
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "reason"),
     [
         ('{"completion_s": NaN}', "NaN"),
         ('{"completion_s": "soon"}', "completion_s: not what it should be"),
         ("[" * 9000, "nested too deeply"),
     ],
 )
-def test_a_program_that_writes_what_no_table_holds_has_failed(written, told, command, tmp_path):
+def test_a_program_that_writes_what_no_table_holds_has_failed(written, reason, command, tmp_path):
     program = tmp_path / "program"
     program.write_text(f"#!/bin/sh\ncat {tmp_path}/written > $FLOWSWEEP_OUTPUT\n")
     program.chmod(0o755)
@@ -36,7 +36,7 @@ def test_a_program_that_writes_what_no_table_holds_has_failed(written, told, com
     record = json.loads((tmp_path / "runs/one/run.json").read_text())
     assert record["status"] == "failed"
     assert record["reason"].startswith("app.json cannot be used: ")
-    assert told in record["reason"]
+    assert reason in record["reason"]
     # Its own record can be read, and so those of the others.
     (row,) = run_records.read_rows(tmp_path / "runs")
     assert row["status"] == "failed"

@@ -82,8 +82,8 @@ def row(tmp_path):
 def test_a_wrong_value_is_told_with_its_place(record, place, expected, row):
     with pytest.raises(FlowsweepError) as caught:
         row(record)
-    told = str(caught.value)
-    assert f"/a/run.json: {place}" in told
+    message = str(caught.value)
+    assert f"/a/run.json: {place}" in message
     assert expected in (caught.value.expected or "")
     assert caught.value.found is not None
 
@@ -107,9 +107,9 @@ def test_what_the_report_reads_of_an_application_is_checked(application, place, 
 
 
 def test_what_the_report_does_not_read_is_kept_as_it_is(row):
-    mine = {"ranks": 4, "phases": "two", "answer": 42, "transfers": [1], "own": {"a": [None]}}
-    found = row({"axes": {"rtt": "1ms"}, "weather": "rain", "problem": "small"}, mine)
-    assert json.loads(found["json"])["application"] == mine
+    record = {"ranks": 4, "phases": "two", "answer": 42, "transfers": [1], "own": {"a": [None]}}
+    found = row({"axes": {"rtt": "1ms"}, "weather": "rain", "problem": "small"}, record)
+    assert json.loads(found["json"])["application"] == record
     assert json.loads(found["json"])["weather"] == "rain"
     assert found["problem"] == '"small"'
 

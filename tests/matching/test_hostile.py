@@ -33,5 +33,7 @@ def test_each_record_of_spoiled_captures_stands_once(seed: int, tmp_path: Path) 
     summary = tables.write(hosts.find([run], {}), tmp_path / "out", window_packets=window)
     rows = pl.read_parquet(tmp_path / "out" / "fates.parquet")
     read = sum(summary["records"].values()) - sum(summary["without_ip"].values())
-    told = sum(rows[column].is_not_null().sum() for column in ("packet_sent", "packet_received"))
-    assert told == read
+    sightings = sum(
+        rows[column].is_not_null().sum() for column in ("packet_sent", "packet_received")
+    )
+    assert sightings == read

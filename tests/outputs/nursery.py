@@ -36,12 +36,12 @@ MODULES = (
 )
 
 
-def forked(command: list[str], kill: int, page: str | None, counted: int, told: int) -> int:
+def forked(command: list[str], kill: int, page: str | None, counted: int, stderr: int) -> int:
     """A process that does a command; its id."""
     process = os.fork()
     if process:
         return process
-    os.dup2(told, 2)
+    os.dup2(stderr, 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     seen = itertools.count(1)
 
@@ -72,13 +72,13 @@ def answer(request: dict) -> dict:
         steps = Path(folder, "steps")
         steps.touch()
         counted = os.open(steps, os.O_WRONLY | os.O_APPEND)
-        said = [Path(folder, str(number)) for number, _ in enumerate(request["commands"])]
+        logs = [Path(folder, str(number)) for number, _ in enumerate(request["commands"])]
         processes = []
-        for command, path in zip(request["commands"], said, strict=True):
-            told = os.open(path, os.O_WRONLY | os.O_CREAT)
+        for command, path in zip(request["commands"], logs, strict=True):
+            stderr = os.open(path, os.O_WRONLY | os.O_CREAT)
             kill, page = request.get("kill", 0), request.get("page")
-            processes.append(forked(command, kill, page, counted, told))
-            os.close(told)
+            processes.append(forked(command, kill, page, counted, stderr))
+            os.close(stderr)
         if "stop" in request:
             number, after = request["stop"]
             time.sleep(after)
@@ -90,7 +90,7 @@ def answer(request: dict) -> dict:
         os.close(counted)
         return {
             "codes": codes,
-            "said": [path.read_text() for path in said],
+            "errors": [path.read_text() for path in logs],
             "steps": steps.stat().st_size,
             "seconds": seconds,
         }

@@ -130,28 +130,28 @@ def test_what_is_no_file_is_no_lock(tmp_path, elsewhere, kind):
         path.mkdir()
     else:
         os.mknod(path, 0o140600)
-    with pytest.raises(FlowsweepError) as told, locks.locked(tmp_path / "lock"):
+    with pytest.raises(FlowsweepError) as caught, locks.locked(tmp_path / "lock"):
         pass
-    assert told.value.what == f"{path}: cannot be used as a lock"
-    assert told.value.expected
-    assert told.value.remedy
+    assert caught.value.what == f"{path}: cannot be used as a lock"
+    assert caught.value.expected
+    assert caught.value.remedy
     assert elsewhere.read_text() == "of somebody else"
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_who_holds_a_lock_is_told_and_a_dead_owner_frees_it(tmp_path):
     owner = holding("locks.locked(pathlib.Path(sys.argv[1], 'lock'))", tmp_path)
-    said = []
+    messages = []
 
     def say(text: str) -> None:
-        said.append(text)
+        messages.append(text)
         owner.kill()
 
     with locks.locked(tmp_path / "lock", say):
         pass
-    assert len(said) == 1
-    assert said[0].startswith(f"waiting: {tmp_path} is used by ")
-    assert f"(process {owner.pid})" in said[0]
+    assert len(messages) == 1
+    assert messages[0].startswith(f"waiting: {tmp_path} is used by ")
+    assert f"(process {owner.pid})" in messages[0]
     owner.communicate()
 
 
@@ -186,7 +186,7 @@ def test_a_signal_waits_for_what_must_not_be_done_by_half(handlers):
     done = []
 
     def work() -> None:
-        with signals.held():
+        with signals.hold():
             os.kill(os.getpid(), signal.SIGTERM)
             done.append("whole")
 
@@ -200,7 +200,7 @@ def test_where_something_is_waited_for_a_signal_comes_through(handlers):
     done = []
 
     def work() -> None:
-        with signals.held():
+        with signals.hold():
             os.kill(os.getpid(), signal.SIGHUP)
             with signals.let_in():
                 done.append("waited")

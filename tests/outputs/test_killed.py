@@ -65,7 +65,7 @@ def test_parse_into_a_folder_that_is_removed_after_a_kill(nursery, captures, par
         ready += staging.is_ready(staging.beside(out, "tables"))
         shutil.rmtree(out)
         done = nursery.run(["parse", captures[1], "-o", out])
-        assert done.codes == [0], done.said
+        assert done.codes == [0], done.errors
         assert in_place(out) == parsed[1]
         assert hidden_of(tmp_path) == []
     assert ready > 3

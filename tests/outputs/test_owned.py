@@ -47,9 +47,11 @@ def states(folder: Path) -> dict[str, tuple[int, int]]:
 
 def refused(done, path: Path) -> None:
     assert done.codes == [2]
-    assert done.said[0].startswith(f"error: {path}: in the way, and not removed because flowsweep")
+    assert done.errors[0].startswith(
+        f"error: {path}: in the way, and not removed because flowsweep"
+    )
     for word in ("found", "expected", "remedy"):
-        assert f"\n  {word} " in done.said[0]
+        assert f"\n  {word} " in done.errors[0]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -143,5 +145,5 @@ def test_something_in_the_place_of_the_hidden_folder(nursery, captures, tmp_path
     before = states(tmp_path)
     done = nursery.run(["parse", captures[0], "-o", out])
     assert done.codes == [2]
-    assert done.said[0].startswith(f"error: {hidden}: in the way\n")
+    assert done.errors[0].startswith(f"error: {hidden}: in the way\n")
     assert states(tmp_path) == before

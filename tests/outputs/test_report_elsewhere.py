@@ -68,8 +68,8 @@ def test_two_reports_at_once_are_both_whole(experiment):
         )
         for _ in range(2)
     ]
-    told = [one.communicate()[1] for one in both]
-    assert [one.returncode for one in both] == [0, 0], told
+    errors = [one.communicate()[1] for one in both]
+    assert [one.returncode for one in both] == [0, 0], errors
     page = (experiment / "report.html").read_bytes()
     assert sorted(path.name for path in experiment.glob(".*")) == []
     done = subprocess.run([*FLOWSWEEP, "report", experiment], check=False, cwd=experiment)

@@ -31,7 +31,7 @@ def test_parse_into_one_folder(nursery, captures, tmp_path):
         # Into a new one, and over older tables.
         out = tmp_path / f"out{time // 2}"
         done = nursery.run(*(["parse", path, "-o", out] for path in captures))
-        assert done.codes == [0, 0], done.said
+        assert done.codes == [0, 0], done.errors
         assert in_place(out) in whole
         assert hidden_of(tmp_path) == []
 
@@ -45,7 +45,7 @@ def test_ingest_of_one_run(nursery, tmp_path):
     for time in range(TIMES):
         tables = tmp_path / f"tables{time // 2}"
         done = nursery.run(*(["ingest", folder, "-o", tables] for folder in (run, run, other)))
-        assert done.codes == [0, 0, 0], done.said
+        assert done.codes == [0, 0, 0], done.errors
         assert in_place(tables) == whole
         assert hidden_of(tmp_path) == []
 
@@ -55,10 +55,10 @@ def test_runs_and_report(nursery, tmp_path):
     table, page = tmp_path / "tables/runs.parquet", f"{REPORT_MARK.decode()} page"
     for _ in range(TIMES):
         done = nursery.run(*[["runs", tmp_path / "runs", "-o", table]] * 2)
-        assert done.codes == [0, 0], done.said
+        assert done.codes == [0, 0], done.errors
         assert pl.read_parquet(table)["run"].to_list() == ["a"]
         done = nursery.run(*[["report", tmp_path]] * 2, page=page)
-        assert done.codes == [0, 0], done.said
+        assert done.codes == [0, 0], done.errors
         assert (tmp_path / "report.html").read_text() == page
         assert hidden_of(tmp_path) == []
 
@@ -150,13 +150,13 @@ def test_the_second_writer_says_for_whom_it_waits(captures, tmp_path):
         with subprocess.Popen(
             [*command, captures[1], "-o", out], stderr=subprocess.PIPE, text=True
         ) as second:
-            said = second.stderr.readline()
+            line = second.stderr.readline()
             first.stdin.close()
             assert second.wait() == 0
         assert first.wait() == 0
-    assert said.startswith("waiting: ")
-    assert f"(process {first.pid})" in said
-    assert "parse" in said
+    assert line.startswith("waiting: ")
+    assert f"(process {first.pid})" in line
+    assert "parse" in line
     packets = pl.DataFrame(flowsweep.read_captures(out))["packets"].to_list()
     assert packets == [30]
 
@@ -182,9 +182,9 @@ def test_a_lock_is_free_when_its_owner_is_gone(captures, nursery, tmp_path, hold
                 stderr=subprocess.PIPE,
                 text=True,
             ) as writer:
-                said = writer.stderr.readline()
-                assert said.startswith(f"waiting: {out} is used by ")
-                assert f"(process {reader.pid})" in said
+                line = writer.stderr.readline()
+                assert line.startswith(f"waiting: {out} is used by ")
+                assert f"(process {reader.pid})" in line
                 reader.stdin.close()
                 assert writer.wait() == 0
     assert nursery.run(["parse", captures[1], "-o", out]).codes == [0]

@@ -51,16 +51,16 @@ def test_the_second_is_refused_and_the_first_goes_on(sweep, tmp_path):
     with sweep() as first:
         wait_for(tmp_path / "results/mine/.flowsweep-sweep.lock")
         with sweep() as second:
-            said = second.communicate()[0]
+            waiting_output = second.communicate()[0]
         assert first.poll() is None, first.communicate()
-        told = first.communicate()[0]
+        output = first.communicate()[0]
     assert second.returncode == 1
-    assert "results/mine: another sweep works here, and goes on" in said
-    assert f"(process {first.pid})" in said
-    assert "Traceback" not in said
-    assert len(said.splitlines()) < 12, said
-    assert first.returncode == 0, told
-    assert "another sweep" not in told
+    assert "results/mine: another sweep works here, and goes on" in waiting_output
+    assert f"(process {first.pid})" in waiting_output
+    assert "Traceback" not in waiting_output
+    assert len(waiting_output.splitlines()) < 12, waiting_output
+    assert first.returncode == 0, output
+    assert "another sweep" not in output
     assert (tmp_path / "results/mine/report.html").exists()
     with sweep() as third:
         assert "Nothing to be done" in third.communicate()[0]
@@ -72,8 +72,8 @@ def test_a_killed_one_leaves_no_lock(sweep, tmp_path):
         wait_for(tmp_path / "results/mine/.flowsweep-sweep.lock")
         os.killpg(first.pid, signal.SIGKILL)
     with sweep("--until", "runs") as second:
-        said = second.communicate()[0]
-    assert second.returncode == 0, said
+        output = second.communicate()[0]
+    assert second.returncode == 0, output
     assert (tmp_path / "results/mine/tables/runs.parquet").exists()
 
 
@@ -83,8 +83,8 @@ def test_a_sweep_leaves_no_file_in_the_home_folder_nor_in_that_for_temporary_one
         folder.mkdir()
     caches = {name: "" for name in os.environ if name.startswith("XDG_")}
     with sweep(**caches, **{name: str(folder) for name, folder in places.items()}) as process:
-        said = process.communicate()[0]
-    assert process.returncode == 0, said
+        output = process.communicate()[0]
+    assert process.returncode == 0, output
     assert (tmp_path / "results/mine/report.html").exists()
     assert list(places["TMPDIR"].iterdir()) == []
     # Snakemake makes folders there, and flowsweep nothing.

@@ -15,12 +15,12 @@ from build import pcap, tcp
 class Ended(NamedTuple):
     """How commands that were started together ended, each in its place.
 
-    `codes`: exit codes, or negative numbers of signals; `said`: their stderr; `steps`: how often
+    `codes`: exit codes, or negative numbers of signals; `errors`: their stderr; `steps`: how often
     something was renamed, removed, made or synced, by all of them; `seconds`: from the signal on.
     """
 
     codes: list[int]
-    said: list[str]
+    errors: list[str]
     steps: int
     seconds: float
 

@@ -62,8 +62,8 @@ def why_not() -> str | None:
 def mirror() -> str:
     """The address from which this machine's apt takes packages of the suite."""
     words = ["apt-get", "indextargets", "--format", "$(SITE) $(CODENAME) $(CREATED_BY)"]
-    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    found = [line.split()[0] for line in told.splitlines() if line.split()[1:2] == [SUITE]]
+    output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    found = [line.split()[0] for line in output.splitlines() if line.split()[1:2] == [SUITE]]
     if not found:
         raise SystemExit(f"skipped: this machine's apt knows no packages of {SUITE}")
     return found[0]

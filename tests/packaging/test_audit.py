@@ -67,7 +67,7 @@ ONE, OTHER = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
 
 
 @pytest.mark.parametrize(
-    ("text", "is_found", "told"),
+    ("text", "is_found", "message"),
     [
         ("FROM a:1 AS build\nFROM a:1\n", False, "skipped: Containerfile names none"),
         (f"FROM a:1@{ONE} AS build\nFROM a:1@{ONE}\n", False, "a:1: nothing found"),
@@ -75,9 +75,9 @@ ONE, OTHER = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
         (f"FROM a:1@{ONE} AS build\nFROM a:1\n", True, "a:1: FOUND"),
     ],
 )
-def test_the_stages_of_the_container_begin_with_one_image(images, capsys, text, is_found, told):
+def test_the_stages_of_the_container_begin_with_one_image(images, capsys, text, is_found, message):
     assert images(text) is is_found
-    assert told in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 def test_the_image_that_no_digest_locks_is_told_with_the_remedy(tmp_path: Path) -> None:

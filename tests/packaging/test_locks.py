@@ -19,5 +19,7 @@ def test_every_lock_names_one_version_of_a_package() -> None:
         for name, version in found:
             package = re.sub(r"[-_.]+", "-", name).lower()
             versions.setdefault(package, {})[str(path.relative_to(ROOT))] = version
-    differing = {name: said for name, said in versions.items() if len(set(said.values())) > 1}
+    differing = {
+        name: by_file for name, by_file in versions.items() if len(set(by_file.values())) > 1
+    }
     assert not differing

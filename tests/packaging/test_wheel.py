@@ -121,11 +121,11 @@ def test_captures_to_their_report_without_a_checkout(whole, run, root, outside):
     assert where.returncode == 0, where.stderr
     snakefile = Path(where.stdout.strip())
     assert snakefile.is_relative_to(whole)
-    mine = outside / "mine/runs" / RUN
-    mine.mkdir(parents=True)
+    own_run = outside / "mine/runs" / RUN
+    own_run.mkdir(parents=True)
     source = root / "workflows/experiments/captured/demo/runs" / RUN
     for name in ("pc1.pcap.zst", "pc3.pcap.zst", "run.json"):
-        (mine / name).write_bytes((source / name).read_bytes())
+        (own_run / name).write_bytes((source / name).read_bytes())
     (outside / "mine/experiment.yaml").write_text("title: mine\n")
     made = run(whole, "snakemake", "-s", snakefile, "--configfile", "mine/experiment.yaml")
     assert made.returncode == 0, made.stdout + made.stderr

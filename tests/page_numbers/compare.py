@@ -72,11 +72,11 @@ def compare(name: str, rows: pl.DataFrame, expected: Expected) -> Comparison:
     if rows.height != expected.rows.height:
         return Comparison([f"{name}: {rows.height} rows, not {expected.rows.height}"], missing, 0)
     columns = expected.rows.columns
-    mine = rows.sort(expected.order, nulls_last=False).select(columns)
+    ordered = rows.sort(expected.order, nulls_last=False).select(columns)
     its = expected.rows.sort(expected.order, nulls_last=False)
     faults, numbers = [], 0
     for column in columns:
-        for place, (shown, value) in enumerate(zip(mine[column], its[column], strict=True)):
+        for place, (shown, value) in enumerate(zip(ordered[column], its[column], strict=True)):
             numbers += isinstance(value, int | float) and not isinstance(value, bool)
             if not _agrees(shown, value, expected, column):
                 where = {key: its[key][place] for key in expected.order}

@@ -126,7 +126,7 @@ def _by_core(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected:
             ranks = sum(host in names for host in at)
             row = {"run": run, "site": site, "hosts": len(names), "ranks": ranks}
             for side, place in (("sent", 0), ("received", 1)):
-                summed = sum(mine for way, mine in ways.items() if site in (None, way[place]))
+                summed = sum(sizes for way, sizes in ways.items() if site in (None, way[place]))
                 row[f"{side}_mbit_s"] = summed.sum() * 8e3 / (len(summed) * BIN_NS) / ranks
                 row[f"{side}_peak_mbit_s"] = _windows(summed).max() / ranks
             found.append(row)
@@ -156,14 +156,14 @@ def _lightpaths(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected
     lightpath = raw.runs.filter("is_baseline")["rate_asked_mbit_s"][0]
     rows = []
     for point in raw.points.iter_rows(named=True):
-        mine = raw.runs.filter(pl.col("point") == point["point"])["run"].to_list()
+        runs = raw.runs.filter(pl.col("point") == point["point"])["run"].to_list()
         demand = np.concatenate(
-            [np.maximum.reduce([_windows(one) for one in of_runs[run].values()]) for run in mine]
+            [np.maximum.reduce([_windows(one) for one in of_runs[run].values()]) for run in runs]
         )
-        peaks = [_windows(one).max() for run in mine for one in of_runs[run].values()]
+        peaks = [_windows(one).max() for run in runs for one in of_runs[run].values()]
         capacity = point["rate_asked_mbit_s"]
         needed = np.ceil(demand / lightpath - 1e-9).astype(int)
-        sites = sorted(next(iter(of_runs[mine[0]])))
+        sites = sorted(next(iter(of_runs[runs[0]])))
         quantiles = {
             "p50": _quantile(demand, 0.5),
             "p95": _quantile(demand, 0.95),
@@ -184,7 +184,7 @@ def _lightpaths(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected
             },
             "capacity_mbit_s": capacity,
             "is_supply_limited": max(peaks) > 0.8 * capacity,
-            "runs": len(mine),
+            "runs": len(runs),
             "steps": len(demand),
             "step_ms": 100.0,
             "doubtful_runs": 0,

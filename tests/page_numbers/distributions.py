@@ -36,10 +36,10 @@ def steps(
     step = ((pl.col(column) * unit).log(2) * PER_OCTAVE - 1e-9).ceil()
     step = pl.when(pl.col(column) > 0).then(step).otherwise(-1e5)
     found = []
-    for key, mine in values.with_columns(step=step).group_by(keys, maintain_order=True):
-        everything = np.sort(mine[column].to_numpy())
-        runs = [np.sort(own[column].to_numpy()) for _, own in mine.group_by("run")]
-        tops = mine.group_by("step").agg(pl.col(column).max(), in_step=pl.len()).sort("step")
+    for key, group in values.with_columns(step=step).group_by(keys, maintain_order=True):
+        everything = np.sort(group[column].to_numpy())
+        runs = [np.sort(own[column].to_numpy()) for _, own in group.group_by("run")]
+        tops = group.group_by("step").agg(pl.col(column).max(), in_step=pl.len()).sort("step")
         listed = tops.select(column, "in_step").rows()
         if has_zero and listed[0][0] > 0:
             listed.insert(0, (0.0, 0))
@@ -55,7 +55,7 @@ def steps(
                     "runs": len(runs),
                     "in_step": count,
                     "of_all": len(everything),
-                    "run": mine["run"][0] if len(runs) == 1 else None,
+                    "run": group["run"][0] if len(runs) == 1 else None,
                 }
             )
     return pl.DataFrame(found, infer_schema_length=None)

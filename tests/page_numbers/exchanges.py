@@ -74,9 +74,9 @@ def _rates(raw: Raw) -> Expected:
     sizes = pl.DataFrame(
         [
             {"point": point}
-            | {f"p{percent}_bytes": quantile(mine["bytes"], percent / 100)
+            | {f"p{percent}_bytes": quantile(group["bytes"], percent / 100)
                for percent in (10, 50, 90, 99)}
-            for (point,), mine in messages.group_by("point")
+            for (point,), group in messages.group_by("point")
         ]
     )  # fmt: skip
     rows = rates.join(sums, on="point").join(sizes, on="point").with_columns(run=None)
@@ -110,11 +110,11 @@ def _series(raw: Raw) -> Expected:
         counted: dict[int, list[tuple[int, int, int]]] = {}
         for run, length_ns in of_point.select("run", "length").iter_rows():
             count = max((length_ns + wide // 2) // wide, 1)
-            mine = raw.messages.filter(pl.col("run") == run)
-            step = (mine["first_ns"] - mine["work_start_ns"]).to_numpy() // wide
+            messages = raw.messages.filter(pl.col("run") == run)
+            step = (messages["first_ns"] - messages["work_start_ns"]).to_numpy() // wide
             step = np.minimum(step, count - 1)
             number = np.bincount(step, minlength=count)
-            size = np.bincount(step, weights=mine["bytes"].to_numpy(), minlength=count)
+            size = np.bincount(step, weights=messages["bytes"].to_numpy(), minlength=count)
             for place in range(count):
                 end = (place + 1) * wide if place < count - 1 else length_ns
                 counted.setdefault(place, []).append((int(number[place]), int(size[place]), end))

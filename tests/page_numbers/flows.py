@@ -55,10 +55,10 @@ def _sizes(raw: Raw, flows: pl.DataFrame) -> Expected:
         runs=pl.col("run").n_unique().over(ENDS),
     )
     shares = []
-    for (point, direction), mine in ordered.group_by(ENDS):
-        sizes = mine["payload_bytes"].unique()
+    for (point, direction), group in ordered.group_by(ENDS):
+        sizes = group["payload_bytes"].unique()
         for size in sizes:
-            own = mine.group_by("run").agg((alike <= size).mean().alias("share"))["share"]
+            own = group.group_by("run").agg((alike <= size).mean().alias("share"))["share"]
             shares.append((point, direction, size, own.min(), own.max()))
     frame = pl.DataFrame(
         shares, schema=[*ENDS, "payload_bytes", "share_low", "share_high"], orient="row"
@@ -88,8 +88,8 @@ def _limits(raw: Raw) -> Expected:
     flows = flows.join(raw.runs.select("run", "point"), on="run")
     sending = pl.sum_horizontal(f"{name}_limited_ns" for name in LIMITS)
     flows = _waits(raw, flows.with_columns(sending=sending))
-    told = pl.col("sending") > 0
-    weight = pl.col("payload_bytes").filter(told).sum()
+    is_known = pl.col("sending") > 0
+    weight = pl.col("payload_bytes").filter(is_known).sum()
     rows = flows.group_by("point").agg(
         pl.col("run").n_unique().alias("runs"),
         directions=pl.len(),
@@ -100,12 +100,12 @@ def _limits(raw: Raw) -> Expected:
         sending_s=pl.col("sending").sum() / 1e9,
         most_held_share=(
             1 - (pl.col("own_limited_ns") + pl.col("unknown_limited_ns")) / pl.col("sending")
-        ).filter(told).max(),
+        ).filter(is_known).max(),
         udp_share=pl.lit(0.0),
         **{
             f"{name}_share": (
                 pl.col("payload_bytes") * pl.col(f"{name}_limited_ns") / pl.col("sending")
-            ).filter(told).sum()
+            ).filter(is_known).sum()
             / weight
             for name in (*LIMITS, *WAITS)
         },

@@ -34,13 +34,13 @@ def bin_bytes(raw: Raw) -> Iterator[tuple[dict[str, object], np.ndarray]]:
     bins = raw.bins.filter(pl.col("bin").is_between(0, pl.col("bins") - 1))
     own = pl.col("host")
     for run, point, count in raw.windows.select("run", "point", "bins").iter_rows():
-        mine = bins.filter(pl.col("run") == run)
+        run_bins = bins.filter(pl.col("run") == run)
         key = {"run": run, "point": point, "host": None, "from_site": None, "to_site": None}
-        for name in sorted(mine["host"].unique()):
+        for name in sorted(run_bins["host"].unique()):
             for direction, side in (("in", "receiver"), ("out", "sender")):
-                at = mine.filter(own == name, pl.col(side) == name)
+                at = run_bins.filter(own == name, pl.col(side) == name)
                 yield key | {"host": name, "direction": direction}, _filled(at, count)
-        across = mine.filter(own == pl.col("sender"), pl.col("from_site") != pl.col("to_site"))
+        across = run_bins.filter(own == pl.col("sender"), pl.col("from_site") != pl.col("to_site"))
         for (one, other), at in across.group_by("from_site", "to_site"):
             sites = {"from_site": one, "to_site": other, "direction": "between"}
             yield key | sites, _filled(at, count)
@@ -138,8 +138,10 @@ def _shown(raw: Raw) -> Expected:
 
     rows = []
     for direction, side in (("in", "receiver"), ("out", "sender")):
-        mine = raw.bins.filter(pl.col("run") == run, pl.col("host") == host, pl.col(side) == host)
-        places = dict(mine.group_by("bin").agg(pl.col("wire_bytes").sum()).iter_rows())
+        host_bins = raw.bins.filter(
+            pl.col("run") == run, pl.col("host") == host, pl.col(side) == host
+        )
+        places = dict(host_bins.group_by("bin").agg(pl.col("wire_bytes").sum()).iter_rows())
         spans = [(place, place + 1, True) for place in range(count)]
         early, late = [[one for one in places if one < 0], [one for one in places if one >= count]]
         spans += [(min(early), 0, False)] if early else []

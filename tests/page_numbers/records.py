@@ -65,13 +65,13 @@ def _fates(raw: Raw) -> pl.DataFrame:
             dropped_all += dropped
             kept = link["delivered"] + dropped + link["in_flight"]
             frames += abs(link["received"] - kept)
-            mine = across.filter(
+            crossing = across.filter(
                 pl.col("run") == run,
                 pl.col("from_site") == link["from"],
                 pl.col("to_site") == link["to"],
             )
             sent, arrived = (
-                mine.filter(pl.col(side) == pl.col("host"))["packets"].sum()
+                crossing.filter(pl.col(side) == pl.col("host"))["packets"].sum()
                 for side in ("sender", "receiver")
             )
             # a frame without a packet, such as ARP, may be one of those that were dropped
@@ -123,10 +123,10 @@ def _phases(raw: Raw) -> Expected:
         hosts = {rank["rank"]: rank["host"] for rank in record["application"]["ranks"]}
         spans = record["application"]["phases"]
         for rank in sorted({span["rank"] for span in spans}):
-            mine = [span for span in spans if span["rank"] == rank]
-            overlap = sum(map(_length, mine)) - _covered(mine)
-            for phase in sorted({span["name"] for span in mine}):
-                own = [span for span in mine if span["name"] == phase]
+            rank_spans = [span for span in spans if span["rank"] == rank]
+            overlap = sum(map(_length, rank_spans)) - _covered(rank_spans)
+            for phase in sorted({span["name"] for span in rank_spans}):
+                own = [span for span in rank_spans if span["name"] == phase]
                 phase_s = sum(map(_length, own))
                 rows.append(
                     {

@@ -75,9 +75,9 @@ def _line(raw: Raw, axis: str) -> list[dict[str, Any]]:
     """The points along one axis with the other at the baseline, mildest first."""
     asked, measured, fixed, fixed_measured = AXES[axis]
     base = raw.runs.filter("is_baseline")
-    mine = raw.runs.filter(pl.col(fixed) == base[fixed][0])
+    on_line = raw.runs.filter(pl.col(fixed) == base[fixed][0])
     points = []
-    for (value,), of_point in mine.group_by(asked):
+    for (value,), of_point in on_line.group_by(asked):
         points.append(
             {
                 asked: value,

@@ -44,11 +44,11 @@ class Hosts(Laboratory):
             pid = int(agent.stdout.readline())
             try:
                 assert agent.stdout.readline() == "ready\n"
-                told = self._run(names, seconds)
+                reports = self._run(names, seconds)
             finally:
                 os.kill(pid, signal.SIGTERM)
                 assert agent.wait(timeout=LIMIT_S) == 0
-        return told, file
+        return reports, file
 
     def _run(self, names: tuple[str, ...], seconds: float) -> list[dict[str, Any]]:
         receiver = self.start("east", sys.executable, SENDER, "receive", EAST, *names)
@@ -56,10 +56,10 @@ class Hosts(Laboratory):
         assert receiver.stdout.readline() == "ready\n"
         common = (sys.executable, SENDER, "send", EAST)
         senders = [self.start("west", *common, name, seconds, "cubic") for name in names]
-        told = []
+        reports = []
         for sender in senders:
             output, errors = sender.communicate(timeout=LIMIT_S)
             assert sender.returncode == 0, errors
-            told.append(json.loads(output))
+            reports.append(json.loads(output))
         assert receiver.wait(timeout=LIMIT_S) == 0
-        return told
+        return reports

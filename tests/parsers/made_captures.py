@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 from collection import DATA
 
-from flowsweep.parsing import TABLES, Options, named, write_tables
+from flowsweep.parsing import TABLES, Options, name_paths, write_tables
 
 THREADS = DATA / "threads"
 
@@ -21,7 +21,7 @@ def tables_of(path: Path) -> Tables:
     """All tables of a capture, by name."""
     with tempfile.TemporaryDirectory() as folder:
         files = {table: Path(folder) / f"{table}.parquet" for table in (*TABLES, "packets")}
-        write_tables(named([path]), files, files, Options(synced=False))
+        write_tables(name_paths([path]), files, files, Options(synced=False))
         return {table: pl.read_parquet(file) for table, file in files.items()}
 
 

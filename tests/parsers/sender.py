@@ -136,8 +136,8 @@ def send(host: str, name: str, seconds: float, congestion: str) -> dict[str, obj
     queued = bytes(4)
     while struct.unpack("=i", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(queued)))[0] > 0:
         time.sleep(0.0005)
-    told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, CHRONOGRAPHS.size)
-    times = (1000 * microseconds for microseconds in CHRONOGRAPHS.unpack(told))
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, CHRONOGRAPHS.size)
+    times = (1000 * microseconds for microseconds in CHRONOGRAPHS.unpack(info))
     connection.close()
     return {
         "sent": sent,

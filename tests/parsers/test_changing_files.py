@@ -42,8 +42,8 @@ def parse_while(
         with pipe.open("wb") as stream:  # `path` is open when this is opened
             change()
             stream.write(pcap([]))
-        _, told = running.communicate(timeout=60)
-    return subprocess.CompletedProcess(command, running.returncode, "", told)
+        _, errors = running.communicate(timeout=60)
+    return subprocess.CompletedProcess(command, running.returncode, "", errors)
 
 
 def edge(records: int) -> int:
@@ -160,10 +160,10 @@ def test_a_damaged_capture_warns_whoever_reads_it(
         rows = READERS[reader](table)
     assert rows == {"packets": 300}.get(name, rows) > 0
     (warning,) = caught
-    said = str(warning.message)
-    assert said.startswith(f"{path}: damaged at packet 301, byte {edge(300):,}")
-    assert "9 bytes, then the end of the file" in said
-    assert "300 packets before it were kept" in said
+    message = str(warning.message)
+    assert message.startswith(f"{path}: damaged at packet 301, byte {edge(300):,}")
+    assert "9 bytes, then the end of the file" in message
+    assert "300 packets before it were kept" in message
     # Each reading warns; as an error it ends it.
     with warnings.catch_warnings():
         warnings.simplefilter("error")

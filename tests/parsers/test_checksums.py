@@ -64,7 +64,7 @@ def damaged(tmp_path: Path) -> Path:
 
 
 def test_wrong_ones_are_in_no_flow_where_that_is_asked(damaged: Path, tmp_path: Path) -> None:
-    tables, said = parsed(damaged, tmp_path / "out", "--verify-checksums", "--packets")
+    tables, errors = parsed(damaged, tmp_path / "out", "--verify-checksums", "--packets")
     captures = tables["captures"].row(0, named=True)
     assert [
         captures[f"{what}_packets"] for what in ("bad_checksum", "undecoded", "unverified")
@@ -77,7 +77,7 @@ def test_wrong_ones_are_in_no_flow_where_that_is_asked(damaged: Path, tmp_path: 
     assert (flows["packets"].to_list(), flows["payload_bytes"].to_list()) == ([8], [800])
     unclaimed = tables["packets"].filter(pl.col("connection").is_null())
     assert unclaimed["packet"].to_list() == [4, 6]
-    assert "2 packets with a wrong checksum" in said
+    assert "2 packets with a wrong checksum" in errors
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_readers_can_be_asked_too(name: str, damaged: Path, tmp_path: Path) -> N
 
 
 def test_unasked_nothing_is_verified(damaged: Path, tmp_path: Path) -> None:
-    tables, said = parsed(damaged, tmp_path / "out")
+    tables, errors = parsed(damaged, tmp_path / "out")
     captures = tables["captures"]
     assert captures["bad_checksum_packets"].to_list() == [None]
     assert captures["unverified_packets"].to_list() == [None]
     assert tables["flows"]["packets"].sum() == 10
-    assert "checksum" not in said
+    assert "checksum" not in errors
 
 
 def test_show_tells_of_them(damaged: Path) -> None:

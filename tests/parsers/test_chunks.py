@@ -79,11 +79,11 @@ def test_a_pipe_gives_the_same_bytes_at_any_number_of_threads(tmp_path: Path) ->
     for threads in (2, 3):
         parse(tmp_path / "more", "-", threads=threads, data=data)
         assert tables_of(tmp_path / "more") == tables_of(tmp_path / "one"), threads
-    told = [
+    directions = [
         pl.read_parquet(tmp_path / name / "packets.parquet")["direction"].to_list()
         for name in ("file", "one")
     ]
-    assert told[0] != told[1], "no row depends on the chunks: this tests nothing"
+    assert directions[0] != directions[1], "no row depends on the chunks: this tests nothing"
 
 
 @pytest.mark.parametrize("deal", ["one after the other", "in turns"])

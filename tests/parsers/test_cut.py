@@ -40,13 +40,13 @@ def test_where_the_end_lacks_it_is_told(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"cut.pcap.{suffix}"
     for left in sorted(cuts):
         path.write_bytes(packed[: len(packed) - left])
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 found = pl.DataFrame(flowsweep.read_captures(path))["packets"].sum()
             except CaptureError:
                 continue  # not even its begin is there
-        assert [one.category for one in told] == [flowsweep.DamagedCaptureWarning], left
+        assert [one.category for one in caught] == [flowsweep.DamagedCaptureWarning], left
         assert found <= PACKETS
     path.write_bytes(packed)
     with warnings.catch_warnings():

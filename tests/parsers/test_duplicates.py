@@ -248,12 +248,12 @@ def test_a_mirror_of_single_packets_is_recognised_by_the_whole_capture(tmp_path:
 
 def test_a_summary_says_what_the_wire_carried(capsys: pytest.CaptureFixture[str]) -> None:
     twice = Path(__file__).parents[1] / "data/threads/13-twice.pcap"
-    for kept, said in (
+    for kept, head in (
         (False, "20 packets, 10 of them copies 2.55 kB on the wire"),
         (True, "20 packets 5.1 kB on the wire"),
     ):
         capture.print_summaries([summarise(twice, keep_duplicates=kept)])
-        assert said in " ".join(capsys.readouterr().out.split())
+        assert head in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_summary_counts_copies_as_asked() -> None:

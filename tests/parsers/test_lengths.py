@@ -67,8 +67,8 @@ def test_packet_and_interface_tell_the_length_of_the_fcs(
 ) -> None:
     frame = ethernet(ip(*V4, 17, datagram(5, 6, 72))) + FCS
     about = [] if of_interface is None else [option(13, bytes([of_interface]))]
-    told = [] if flags is None else [option(2, struct.pack("<I", flags << 5))]
-    found = tables(SECTION + interface(*about) + enhanced(7, frame, *told) + enhanced(8, frame))
+    options = [] if flags is None else [option(2, struct.pack("<I", flags << 5))]
+    found = tables(SECTION + interface(*about) + enhanced(7, frame, *options) + enhanced(8, frame))
     assert found["packets"]["wire_bytes"].to_list()[0] == expected
     assert conflicts(found) == 0
 

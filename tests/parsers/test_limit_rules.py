@@ -392,5 +392,5 @@ def test_beside_the_receiver_nothing_is_told(tmp_path: Path) -> None:
     file.write_bytes(pcap(packets))
     flows = pl.DataFrame(flowsweep.read_flows(file))
     row = flows.row(by_predicate=pl.col("direction") == "forward", named=True)
-    told = [row[f"{name}_limited_ns"] for name in CLASSES]
-    assert told == [0, 0, 0, 0, 19 * ROUND + 9_000]
+    limited_ns = [row[f"{name}_limited_ns"] for name in CLASSES]
+    assert limited_ns == [0, 0, 0, 0, 19 * ROUND + 9_000]

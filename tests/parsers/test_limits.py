@@ -70,18 +70,18 @@ def measured(
         seconds = LOSSY_SECONDS if bed == "lossy" else SECONDS
         if bed == "lossy":
             names *= LOSSY_CONNECTIONS
-        told, file = hosts.measure(bed, names, seconds, **BEDS[bed])
+        reports, file = hosts.measure(bed, names, seconds, **BEDS[bed])
         flows = pl.DataFrame(flowsweep.read_flows(file))
         packets = pl.DataFrame(flowsweep.read_packets(file))
         found = {}
         for name in dict.fromkeys(names):
             own = flows.filter(pl.col("dst_port") == PORTS[name])
-            said = [one for asked, one in zip(names, told, strict=True) if asked == name]
+            chosen = [one for asked, one in zip(names, reports, strict=True) if asked == name]
             spans = (
                 _span(packets.filter(pl.col("connection") == number))
                 for number in own["connection"]
             )
-            kernel = {key: sum(one[key] for one in said) for key in KERNEL}
+            kernel = {key: sum(one[key] for one in chosen) for key in KERNEL}
             found[name] = (_together(own), {**kernel, "span": sum(spans)})
         print(_matrix(bed, found))
         return found
@@ -113,9 +113,9 @@ def _matrix(bed: str, found: dict[str, Any]) -> str:
     """Seconds of each phase by class, and the kernel's chronographs."""
     lines = ["", f"{'phase':28}{'truth':>10}  " + "".join(f"{name:>10}" for name in CLASSES)]
     lines[1] += "".join(f"{'k.' + name:>12}" for name in KERNEL)
-    for name, (row, told) in found.items():
+    for name, (row, kernel) in found.items():
         seconds = "".join(f"{value / 1e9:10.3f}" for value in shares(row).values())
-        seconds += "".join(f"{told[key] / 1e9:12.3f}" for key in KERNEL)
+        seconds += "".join(f"{kernel[key] / 1e9:12.3f}" for key in KERNEL)
         lines.append(f"{bed + ' ' + name:28}{TRUTH[bed, name]:>10}  {seconds}")
     return "\n".join(lines)
 
@@ -137,8 +137,8 @@ def test_most_of_a_pure_phase_is_in_its_class(
             assert found["sender"] >= 0.6 * (sum(found.values()) - found["network"]), found
             assert found["sender"] == max(found.values()), found
         else:
-            told = sum(found.values()) - found["unknown"]
-            assert found[truth] >= LEAST * told, found
+            known = sum(found.values()) - found["unknown"]
+            assert found[truth] >= LEAST * known, found
             # After a loss a short segment under way may be the end of a write, or what the network
             # let go: headers do not tell.
             untold = 0.2 if phase[0] == "lossy" else 1 - LEAST
@@ -151,10 +151,10 @@ def test_most_of_a_pure_phase_is_in_its_class(
 def test_the_kernel_was_busy_where_not_the_application_limited(
     holds: Callable[[Check], None], phase: tuple[str, str]
 ) -> None:
-    def check(row: dict[str, Any], told: dict[str, Any]) -> None:
+    def check(row: dict[str, Any], kernel: dict[str, Any]) -> None:
         found = shares(row)
         busy = sum(found.values()) - found["app"]
-        assert busy <= told["busy"] + _tolerance(row), (found, told)
+        assert busy <= kernel["busy"] + _tolerance(row), (found, kernel)
 
     holds(check)
 
@@ -165,12 +165,12 @@ def test_the_receiver_limited_as_long_as_the_kernel_says(
 ) -> None:
     """Its sndbuf_limited is no truth: it misses a writer that sleeps while all it wrote is sent."""
 
-    def check(row: dict[str, Any], told: dict[str, Any]) -> None:
+    def check(row: dict[str, Any], kernel: dict[str, Any]) -> None:
         found = shares(row)
         # Repairs, also of what a full receiver dropped, count to the network here.
         repaired = row["retransmitted_packets"] > 0
         tolerance = _tolerance(row) + (found["network"] if repaired else 0)
-        assert abs(found["receiver"] - told["receiver"]) <= tolerance, (found, told)
+        assert abs(found["receiver"] - kernel["receiver"]) <= tolerance, (found, kernel)
 
     holds(check)
 
@@ -185,8 +185,8 @@ def test_the_five_times_are_the_span_of_the_data(
     measured: dict[str, Measurement], phase: tuple[str, str]
 ) -> None:
     bed, name = phase
-    row, told = measured[bed].value[name]
-    assert sum(shares(row).values()) == told["span"]
+    row, kernel = measured[bed].value[name]
+    assert sum(shares(row).values()) == kernel["span"]
 
 
 def _span(packets: pl.DataFrame) -> int:

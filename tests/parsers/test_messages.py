@@ -26,10 +26,12 @@ def messages(namespaces: None, tmp_path_factory: pytest.TempPathFactory, measure
     def measure() -> dict:
         hosts = Hosts(tmp_path_factory.mktemp("messages"))
         try:
-            told, file = hosts.measure("messages", NAMES, 0, delay_ns=2_000_000)
+            reports, file = hosts.measure("messages", NAMES, 0, delay_ns=2_000_000)
         finally:
             hosts.close()
-        return {name: (said, *_both(file, name)) for name, said in zip(NAMES, told, strict=True)}
+        return {
+            name: (report, *_both(file, name)) for name, report in zip(NAMES, reports, strict=True)
+        }
 
     return measurement(measure)
 
@@ -44,9 +46,9 @@ def _both(file: Path, name: str) -> list[pl.DataFrame]:
 @pytest.mark.parametrize("name", ["turns", "equal-turns", "ping-pong-think"])
 def test_requests_and_answers_are_counted_exactly(messages: Any, name: str) -> None:
     def check(found: dict) -> None:
-        told, forward, backward = found[name]
-        assert forward["bytes"].to_list() == told["sent"]
-        assert backward["bytes"].to_list() == told["answered"]
+        report, forward, backward = found[name]
+        assert forward["bytes"].to_list() == report["sent"]
+        assert backward["bytes"].to_list() == report["answered"]
         # The last of all has nothing behind it.
         reasons = forward["evidence"].to_list()
         assert all("turn" in reason for reason in reasons[:-1]), reasons
@@ -56,16 +58,16 @@ def test_requests_and_answers_are_counted_exactly(messages: Any, name: str) -> N
 
 def test_writes_with_pauses_between_are_counted_exactly(messages: Any) -> None:
     def check(found: dict) -> None:
-        told, forward, backward = found["one-way"]
-        assert forward["bytes"].to_list() == told["sent"]
+        report, forward, backward = found["one-way"]
+        assert forward["bytes"].to_list() == report["sent"]
         assert backward.is_empty()
         pauses = forward["gap_before_ns"].to_list()
         assert pauses[0] is None
-        asked = [after - before for before, after in itertools.pairwise(told["begun"])]
+        asked = [after - before for before, after in itertools.pairwise(report["begun"])]
         assert min(asked) >= 0.99e9 * PHASES["one-way"].pause
         both = list(zip(pauses[1:], asked, strict=True))
         assert all(abs(pause - asked) < 50e6 for pause, asked in both), both
-        for size, reason in zip(told["sent"][:-1], forward["evidence"], strict=False):
+        for size, reason in zip(report["sent"][:-1], forward["evidence"], strict=False):
             assert ("short" in reason) == (size % FULL != 0), (size, reason)
             assert "pause" in reason
 
@@ -74,8 +76,8 @@ def test_writes_with_pauses_between_are_counted_exactly(messages: Any) -> None:
 
 def test_one_large_write_is_few_messages(messages: Any) -> None:
     def check(found: dict) -> None:
-        told, forward, _ = found["one-write"]
-        assert forward["bytes"].sum() == sum(told["sent"]) == sum(PHASES["one-write"].writes)
+        report, forward, _ = found["one-write"]
+        assert forward["bytes"].sum() == sum(report["sent"]) == sum(PHASES["one-write"].writes)
         # A writer that wakes up late looks like a pause.
         assert len(forward) <= 4, forward
 

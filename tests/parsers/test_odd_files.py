@@ -29,8 +29,8 @@ FRAME = udp("10.0.0.1", 5, "10.0.0.2", 6, payload=30)
 def test_what_is_read_and_how_it_ends(
     name: str, code: int, packets: int, cut: bool, tmp_path: Path
 ) -> None:
-    ended, said = parse(name, tmp_path / "tables")
-    assert (ended, "error:" in said) == (code, cut), said
+    ended, output = parse(name, tmp_path / "tables")
+    assert (ended, "error:" in output) == (code, cut), output
     captures = thread(name)["captures"]
     assert captures["packets"].sum() == packets
     assert captures["truncated_tail"].any() == cut

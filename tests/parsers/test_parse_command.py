@@ -337,8 +337,8 @@ def test_show_of_several_files_shows_the_readable_and_tells_of_the_others(tmp_pa
     first, second = text.stderr.split("error: ")[1:]
     assert first.startswith(f"{paths[0]}: not a packet capture")
     assert second.startswith(f"cannot read {paths[2]}\n")
-    for told in (first, second):
-        parts = [line.split()[0] for line in told.splitlines()[1:]]
+    for message in (first, second):
+        parts = [line.split()[0] for line in message.splitlines()[1:]]
         assert parts == ["found", "expected", "remedy"]
     data = flowsweep("show", *paths, "--format", "json")
     assert data.returncode == 2

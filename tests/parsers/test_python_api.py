@@ -63,8 +63,8 @@ def test_parse_writes_the_tables_of_the_command(capture, command, tmp_path):
         "captures, flows, intervals, throughput, messages, rdma, packets>"
     )
     assert str(done.tables["flows"]) in done._repr_html_()
-    told = command("flowsweep", "parse", capture, "--packets", "--output", tmp_path / "other")
-    assert told.returncode == 0, told.stderr
+    completed = command("flowsweep", "parse", capture, "--packets", "--output", tmp_path / "other")
+    assert completed.returncode == 0, completed.stderr
     for name, path in done.tables.items():
         assert path.read_bytes() == (tmp_path / "other" / f"{name}.parquet").read_bytes(), name
 

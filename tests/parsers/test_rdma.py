@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from made_captures import Tables, tables, thread
 from roce import US, Talk, reth
 
-from flowsweep.parsing import Options, named, write_tables
+from flowsweep.parsing import Options, name_paths, write_tables
 
 MTU = 1024
 CE = 3
@@ -387,7 +387,7 @@ def test_tables_do_not_depend_on_the_threads(tmp_path: Path) -> None:
     for threads in (1, 2, 4):
         files = {"rdma": tmp_path / f"{threads}.parquet"}
         names = {table: Path(table) for table in files}
-        write_tables(named([path]), files, names, Options(threads=threads, synced=False))
+        write_tables(name_paths([path]), files, names, Options(threads=threads, synced=False))
         found.append(files["rdma"].read_bytes())
     assert found[0] == found[1] == found[2]
     rdma = pl.read_parquet(tmp_path / "1.parquet")

@@ -148,10 +148,10 @@ SPARK_READS = {
 def test_spark_is_told_a_type_for_every_column(folder: Path, table: str) -> None:
     pyarrow = pytest.importorskip("pyarrow.parquet")
     file = pyarrow.ParquetFile(table_of(folder, table))
-    told = json.loads(file.metadata.metadata[SPARK_SCHEMA])
-    assert told["type"] == "struct"
-    assert [field["name"] for field in told["fields"]] == file.schema.names
-    for index, field in enumerate(told["fields"]):
+    schema = json.loads(file.metadata.metadata[SPARK_SCHEMA])
+    assert schema["type"] == "struct"
+    assert [field["name"] for field in schema["fields"]] == file.schema.names
+    for index, field in enumerate(schema["fields"]):
         column = file.schema.column(index)
         physical, logical = SPARK_READS[field["type"]]
         assert column.physical_type == physical

@@ -34,14 +34,14 @@ def test_numbers_that_a_firewall_rewrites_are_another_connection(tmp_path: Path)
     inside, outside = whole(Kind()), whole(Kind(client_isn=3_000_000_000, server_isn=7))
     late = [(time + 20 * US, frame) for time, frame in outside.packets]
     both = Conversation(packets=sorted(inside.packets + late, key=lambda packet: packet[0]))
-    said = texts(both.write(tmp_path / "a.pcap"))
-    assert "note 1 connection on the ports of another one at the same time" in said
-    assert "earlier one" not in said
+    remarks = texts(both.write(tmp_path / "a.pcap"))
+    assert "note 1 connection on the ports of another one at the same time" in remarks
+    assert "earlier one" not in remarks
 
 
 def test_a_usual_capture_has_none_of_them(tmp_path: Path) -> None:
-    said = texts(whole(Kind()).write(tmp_path / "a.pcap"))
-    assert not [word for word in ("ports", "probe", "frame check") if word in said]
+    remarks = texts(whole(Kind()).write(tmp_path / "a.pcap"))
+    assert not [word for word in ("ports", "probe", "frame check") if word in remarks]
 
 
 def test_bytes_of_probes_are_not_sent_again_in_the_list_of_flows() -> None:

@@ -184,8 +184,8 @@ def test_time_that_goes_back_counts_from_the_earliest_packet(
     day = 24 * 3600 * 10**9
     lines = shown(tmp_path / "a.pcap", pcap([(7 * day, frame), (0, frame)]), capsys)
     assert lines[1].startswith("7 days  2 packets  ")
-    said = "1 packet earlier than the one before (50.0 %), by at most 604,800 s"
-    assert said in " ".join(" ".join(lines).split())
+    remark = "1 packet earlier than the one before (50.0 %), by at most 604,800 s"
+    assert remark in " ".join(" ".join(lines).split())
 
 
 @pytest.mark.usefixtures("narrow")
@@ -210,11 +210,11 @@ def test_packets_that_were_all_captured_twice_are_told_of(times: int, tmp_path: 
         ])
     )  # fmt: skip
     texts = [note.text for note in summarise(path).notes]
-    said = (
+    remark = (
         "60 packets recorded again, as on a bridge and its port: copies are in no rate, total,"
         " retransmission or RTT"
     )
-    assert (f"{said} (50.0 %)" in texts) == (times == 2)
+    assert (f"{remark} (50.0 %)" in texts) == (times == 2)
 
 
 def test_brackets_in_a_name_are_not_markup(

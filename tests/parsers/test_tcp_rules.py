@@ -19,12 +19,12 @@ MS = 1_000_000
 NOP = b"\x01"
 
 
-def mine(flags: int = ACK, **more: Any) -> bytes:
+def from_client(flags: int = ACK, **more: Any) -> bytes:
     """A segment of the client."""
     return tcp(*CLIENT, *SERVER, flags=flags, **more)
 
 
-def theirs(flags: int = ACK, **more: Any) -> bytes:
+def from_server(flags: int = ACK, **more: Any) -> bytes:
     """A segment of the server."""
     return tcp(*SERVER, *CLIENT, flags=flags, **more)
 
@@ -57,9 +57,9 @@ def flows(tmp_path: Path) -> Flows:
 def opened(mine_options: bytes = b"", their_options: bytes = b"") -> list[bytes]:
     """A handshake: both sides number from 100."""
     return [
-        mine(SYN, seq=99, options=mine_options),
-        theirs(SYN | ACK, seq=99, ack=100, options=their_options),
-        mine(seq=100, ack=100),
+        from_client(SYN, seq=99, options=mine_options),
+        from_server(SYN | ACK, seq=99, ack=100, options=their_options),
+        from_client(seq=100, ack=100),
     ]
 
 
@@ -67,11 +67,11 @@ def test_numbers_go_round(flows: Flows) -> None:
     """RFC 9293 3.4: numbers count modulo 2^32, and octets sent twice are retransmitted."""
     near = 2**32 - 150
     row, _ = flows.rows(
-        mine(seq=near, payload=100),
-        mine(seq=near + 100, payload=100),
-        mine(seq=50, payload=100),
+        from_client(seq=near, payload=100),
+        from_client(seq=near + 100, payload=100),
+        from_client(seq=50, payload=100),
         # half of it was seen
-        mine(seq=100, payload=100),
+        from_client(seq=100, payload=100),
     )
     assert row["payload_bytes"] == 400
     assert (row["retransmitted_packets"], row["retransmitted_bytes"]) == (1, 50)
@@ -80,31 +80,34 @@ def test_numbers_go_round(flows: Flows) -> None:
 def test_an_old_acknowledgement_does_not_belong_to_a_new_connection(flows: Flows) -> None:
     """RFC 9293 3.5.1: a half-open side acknowledges what this connection never sent."""
     row, _ = flows.rows(
-        mine(SYN, seq=99),
-        theirs(seq=7000, ack=5000),
-        mine(SYN, seq=99),
-        theirs(SYN | ACK, seq=99, ack=100),
-        mine(seq=100, ack=100, payload=10),
-        theirs(seq=100, ack=110),
+        from_client(SYN, seq=99),
+        from_server(seq=7000, ack=5000),
+        from_client(SYN, seq=99),
+        from_server(SYN | ACK, seq=99, ack=100),
+        from_client(seq=100, ack=100, payload=10),
+        from_server(seq=100, ack=110),
     )
     assert (row["rtt_samples"], row["rtt_max_ns"]) == (1, MS)
 
 
 def test_the_number_of_a_reset_says_nothing_of_octets(flows: Flows) -> None:
     """RFC 9293 3.5.3: a reset's own number is no octet, its acknowledgement counts for a SYN."""
-    row, _ = flows.rows(*opened(), mine(seq=100, ack=100, payload=10), mine(RST, seq=90))
+    row, _ = flows.rows(
+        *opened(), from_client(seq=100, ack=100, payload=10), from_client(RST, seq=90)
+    )
     assert (row["retransmitted_packets"], row["rst_packets"]) == (0, 1)
-    answered, _ = flows.rows(mine(SYN, seq=99), theirs(RST | ACK, ack=100))
+    answered, _ = flows.rows(from_client(SYN, seq=99), from_server(RST | ACK, ack=100))
     assert answered["handshake_rtt_ns"] == MS
-    other, _ = flows.rows(mine(SYN, seq=99), theirs(RST | ACK, ack=5000))
+    other, _ = flows.rows(from_client(SYN, seq=99), from_server(RST | ACK, ack=5000))
     assert other["handshake_rtt_ns"] is None
 
 
 def test_the_last_syn_that_tells_holds(flows: Flows) -> None:
     """RFC 9293 3.7.1: the MSS is an option of the SYN; of several SYNs the last that has it."""
     row, _ = flows.rows(
-        mine(SYN, seq=99, mss=1460), mine(SYN, seq=99, mss=1220), mine(SYN, seq=99),
-        theirs(SYN | ACK, seq=99, ack=100, mss=1000),
+        from_client(SYN, seq=99, mss=1460), from_client(SYN, seq=99, mss=1220),
+        from_client(SYN, seq=99),
+        from_server(SYN | ACK, seq=99, ack=100, mss=1000),
     )  # fmt: skip
     assert row["mss"] == 1220
 
@@ -114,13 +117,15 @@ def test_a_keep_alive_is_below_what_is_acknowledged(flows: Flows, octets: int) -
     """RFC 9293 3.8.4: it repeats at most one octet of what was acknowledged."""
     row, _ = flows.rows(
         *opened(),
-        mine(seq=100, ack=100, payload=10),
-        theirs(seq=100, ack=110),
-        mine(seq=109, ack=100, payload=octets),
+        from_client(seq=100, ack=100, payload=10),
+        from_server(seq=100, ack=110),
+        from_client(seq=109, ack=100, payload=octets),
     )
     assert (row["keep_alives"], row["window_probes"]) == (1, 0)
     waiting, _ = flows.rows(
-        *opened(), mine(seq=100, ack=100, payload=10), mine(seq=109, ack=100, payload=octets)
+        *opened(),
+        from_client(seq=100, ack=100, payload=10),
+        from_client(seq=109, ack=100, payload=octets),
     )
     assert waiting["keep_alives"] == 0
 
@@ -130,9 +135,9 @@ def test_a_window_probe_goes_into_a_window_of_zero(flows: Flows, number: int) ->
     """RFC 9293 3.8.6.1: one octet, or none below, into a closed window."""
     row, server = flows.rows(
         *opened(),
-        mine(seq=100, ack=100, payload=10),
-        theirs(seq=100, ack=110, window=0),
-        mine(seq=number, ack=100, payload=number - 109),
+        from_client(seq=100, ack=100, payload=10),
+        from_server(seq=100, ack=110, window=0),
+        from_client(seq=number, ack=100, payload=number - 109),
     )
     assert (row["window_probes"], row["keep_alives"]) == (1, 0)
     assert server["zero_window_packets"] == 1
@@ -141,21 +146,23 @@ def test_a_window_probe_goes_into_a_window_of_zero(flows: Flows, number: int) ->
 def test_a_delayed_acknowledgement_measures_the_newest_segment(flows: Flows) -> None:
     """RFC 9293 3.8.6.3: the second segment makes the other side acknowledge both."""
     row, _ = flows.rows(
-        mine(seq=100, ack=1, payload=10), mine(seq=110, ack=1, payload=10), theirs(seq=1, ack=120)
+        from_client(seq=100, ack=1, payload=10),
+        from_client(seq=110, ack=1, payload=10),
+        from_server(seq=1, ack=120),
     )
     assert (row["rtt_samples"], row["rtt_max_ns"]) == (1, MS)
 
 
 def test_a_window_is_scaled_where_both_scale(flows: Flows) -> None:
     """RFC 7323 2.2: only where both SYNs carry the option, and never in a SYN itself."""
-    last = mine(seq=100, ack=100, window=60)
+    last = from_client(seq=100, ack=100, window=60)
     row, _ = flows.rows(*opened(scale(3), scale(0)), last)
     assert row["max_window_bytes"] == 512 << 3
     alone, _ = flows.rows(*opened(scale(3)), last)
     assert alone["max_window_bytes"] == 512
     syn, _ = flows.rows(
-        mine(SYN, seq=99, window=4000, options=scale(3)),
-        theirs(SYN | ACK, seq=99, ack=100, options=scale(3)),
+        from_client(SYN, seq=99, window=4000, options=scale(3)),
+        from_server(SYN | ACK, seq=99, ack=100, options=scale(3)),
         last,
     )
     assert syn["max_window_bytes"] == 4000
@@ -176,9 +183,9 @@ def test_sack_is_permitted_in_a_syn(flows: Flows) -> None:
 def test_the_first_block_tells_what_was_received_last(flows: Flows) -> None:
     """RFC 2018 3, RFC 2018 4: the block that covers a segment above a hole acknowledges it."""
     row, _ = flows.rows(
-        mine(seq=100, ack=1, payload=100),
-        mine(seq=300, ack=1, payload=100),
-        theirs(seq=1, ack=200, sack=(300, 400)),
+        from_client(seq=100, ack=1, payload=100),
+        from_client(seq=300, ack=1, payload=100),
+        from_server(seq=1, ack=200, sack=(300, 400)),
     )
     assert (row["rtt_samples"], row["rtt_max_ns"]) == (1, MS)
 
@@ -186,9 +193,9 @@ def test_the_first_block_tells_what_was_received_last(flows: Flows) -> None:
 def test_a_block_below_the_acknowledgement_measures_nothing(flows: Flows) -> None:
     """RFC 2883 4: it reports octets that arrived twice."""
     row, _ = flows.rows(
-        mine(seq=100, ack=1, payload=100),
-        theirs(seq=1, ack=200),
-        theirs(seq=1, ack=200, sack=(100, 200)),
+        from_client(seq=100, ack=1, payload=100),
+        from_server(seq=1, ack=200),
+        from_server(seq=1, ack=200, sack=(100, 200)),
     )
     assert row["rtt_samples"] == 1
 
@@ -196,12 +203,12 @@ def test_a_block_below_the_acknowledgement_measures_nothing(flows: Flows) -> Non
 def test_an_octet_sent_twice_measures_nothing(flows: Flows) -> None:
     """RFC 6298 3: nobody knows which sending was acknowledged; of SYNs neither."""
     row, _ = flows.rows(
-        mine(SYN, seq=99),
-        mine(SYN, seq=99),
-        theirs(SYN | ACK, seq=99, ack=100),
-        mine(seq=100, ack=100, payload=10),
-        mine(seq=100, ack=100, payload=10),
-        theirs(seq=100, ack=110),
+        from_client(SYN, seq=99),
+        from_client(SYN, seq=99),
+        from_server(SYN | ACK, seq=99, ack=100),
+        from_client(seq=100, ack=100, payload=10),
+        from_client(seq=100, ack=100, payload=10),
+        from_server(seq=100, ack=110),
         # sooner, the second SYN would be a copy of the first
         step=1000 * MS,
     )
@@ -222,15 +229,15 @@ CONDITIONS = {
 def test_a_duplicate_acknowledgement_fulfils_all_conditions(flows: Flows, condition: str) -> None:
     """RFC 5681 2: data outstanding, no data, no SYN or FIN, the same number, the same window."""
     changed, expected = CONDITIONS[condition]
-    said = {"flags": ACK, "ack": 110, "payload": 0, "window": 512, "outstanding": 10} | changed
-    outstanding = said.pop("outstanding")
-    frames = [mine(seq=110, ack=100, payload=outstanding)] if outstanding else []
+    segment = {"flags": ACK, "ack": 110, "payload": 0, "window": 512, "outstanding": 10} | changed
+    outstanding = segment.pop("outstanding")
+    frames = [from_client(seq=110, ack=100, payload=outstanding)] if outstanding else []
     _, server = flows.rows(
         *opened(),
-        mine(seq=100, ack=100, payload=10),
-        theirs(seq=100, ack=110),
+        from_client(seq=100, ack=100, payload=10),
+        from_server(seq=100, ack=110),
         *frames,
-        theirs(seq=100, **said),
+        from_server(seq=100, **segment),
     )
     assert server["duplicate_acks"] == expected
 

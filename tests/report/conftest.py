@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import full_records
 import hostile
 import pytest
 import synthetic
-import told
 
 from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
@@ -61,7 +61,7 @@ def two_apps(once: Once) -> Path:
 @pytest.fixture(scope="session")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs whose applications tell all that they can."""
-    return told.make(tmp_path_factory.mktemp("full"))
+    return full_records.make(tmp_path_factory.mktemp("full"))
 
 
 @pytest.fixture(scope="session")

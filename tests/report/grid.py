@@ -36,7 +36,7 @@ def one_run(directory: Path, bins: dict[str, list[dict[str, Any]]], **changes: A
     return directory
 
 
-def told(**application: Any) -> str:
+def make_record(**application: Any) -> str:
     """run.json as text, with what the application told."""
     start = {"start": "2026-01-01T00:00:00.000000000Z", "end": "2026-01-01T00:00:10.000000000Z"}
     return json.dumps({"application": start | application})
@@ -61,7 +61,7 @@ def with_transfers(directory: Path) -> Path:
         {"name": "job", "from": a, "to": b, "bytes": size, "start_s": start, "end_s": end}
         for a, b, size, start, end in SPANS
     ]
-    record = told(ranks=RANKS, transfers=spans)
+    record = make_record(ranks=RANKS, transfers=spans)
     tiny.runs(directory, [
         tiny.run("r", baseline=True, hosts=HOSTS, json=record, completion_s=10.0)
     ])  # fmt: skip

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import full_records
 import polars as pl
 import synthetic
-import told
 
 #: What a name may do once it is markup: run, end a script, hide what follows, fetch.
 IMAGE = '<img src=x onerror="window.hit=1">'
@@ -31,9 +31,9 @@ def make(directory: Path) -> Path:
                           invalid=("nqueens-rtt_4ms-r1",), failed=("nqueens-rate_5Mbit-r1",),
                           damaged=(("nqueens-rate_20Mbit-r1", "pc3"),))  # fmt: skip
     synthetic.make(folder, plan)
-    told.make(directory / "told")
+    full_records.make(directory / "full")
     (folder / "experiment.yaml").write_text(YAML, encoding="utf-8")
-    tables, more = folder / "tables", directory / "told" / "tables"
+    tables, more = folder / "tables", directory / "full" / "tables"
     frames = [pl.read_parquet(one / "runs.parquet") for one in (tables, more)]
     rows = [_hostile(row) for row in pl.concat(frames, how="diagonal_relaxed").rows(named=True)]
     schema = {"start": synthetic.TIME, "end": synthetic.TIME}

@@ -188,8 +188,8 @@ def _row(name: str, run: Run) -> Row:
         for n, (host, _) in enumerate(run.hosts)
     ]
     phases = [{"name": "busy", "rank": 0, "start_s": 0, "end_s": 0.5}]
-    told = {"ranks": ranks, "transfers": spans, "phases": phases}
-    record = {"application": told} if run.axes["links"] else {}
+    application = {"ranks": ranks, "transfers": spans, "phases": phases}
+    record = {"application": application} if run.axes["links"] else {}
     return row | run.axes | run.record | {
         "start": _start(run), "end": end, "hosts": hosts, "json": json.dumps(record),
         "reason": run.record.get("reason"), "problem": '{"n": 1}',
@@ -198,23 +198,23 @@ def _row(name: str, run: Run) -> Row:
 
 def _tables(directory: Path, name: str, run: Run, place: int, host: str) -> None:
     """What one host captured: all that it sent or received."""
-    mine = sorted(
+    seen = sorted(
         (one for one in run.packets if place in (one.source, one.target)), key=lambda one: one.time
     )
-    if not mine:
+    if not seen:
         capture = tiny.capture(packets=0, wire_bytes=0, first_time=None, last_time=None)
         tiny.table(directory, "captures", name, host, [capture])
         return
-    times = [_start(run) + one.time for one in mine]
+    times = [_start(run) + one.time for one in seen]
     capture = tiny.capture(
-        packets=len(mine), wire_bytes=sum(map(_wire, mine)),
+        packets=len(seen), wire_bytes=sum(map(_wire, seen)),
         first_time=times[-1 if run.stepped else 0], last_time=times[0 if run.stepped else -1],
         dropped_kernel=run.dropped, time_regressions=int(run.stepped),
     )  # fmt: skip
     tiny.table(directory, "captures", name, host, [capture])
     connections: dict[frozenset[tuple[int, int]], int] = {}
     directions: dict[tuple[int, str], list[Packet]] = defaultdict(list)
-    for one in mine:
+    for one in seen:
         # the port belongs to the pair, so that both directions are one connection
         key = frozenset({(one.source, one.port), (one.target, one.port)})
         number = connections.setdefault(key, len(connections))
@@ -232,7 +232,7 @@ def _tables(directory: Path, name: str, run: Run, place: int, host: str) -> None
         tiny.table(directory, "intervals", name, host, intervals)
     if messages:
         tiny.table(directory, "messages", name, host, messages)
-    tiny.table(directory, "throughput", name, host, _bins(run, mine))
+    tiny.table(directory, "throughput", name, host, _bins(run, seen))
 
 
 def _wire(packet: Packet) -> int:
@@ -269,10 +269,10 @@ def _messages(run: Run, sent: list[Packet]) -> list[Row]:
     ]  # fmt: skip
 
 
-def _bins(run: Run, mine: list[Packet]) -> list[Row]:
+def _bins(run: Run, captured: list[Packet]) -> list[Row]:
     width = run.bin_ms * tiny.MS
     sums: dict[tuple[int, int, int], list[Packet]] = defaultdict(list)
-    for one in mine:
+    for one in captured:
         sums[(_start(run) + one.time) // width * width, one.source, one.target].append(one)
     return [
         {

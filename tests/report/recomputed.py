@@ -55,8 +55,8 @@ def shares(values: dict[str, list[float]], at: float) -> tuple[float, float, flo
         at: The value of a step.
     """
     at *= 1 + 1e-12  # the same quotient may differ in its last bit
-    below = {run: sum(value <= at for value in mine) for run, mine in values.items()}
-    own = [below[run] / len(mine) for run, mine in values.items()]
+    below = {run: sum(value <= at for value in run_values) for run, run_values in values.items()}
+    own = [below[run] / len(run_values) for run, run_values in values.items()]
     return sum(below.values()) / sum(map(len, values.values())), min(own), max(own)
 
 
@@ -77,8 +77,8 @@ def assert_steps(
     assert got.keys() == expected.keys()
     assert got
     for key, frame in got.items():
-        values = {run: list(mine[column]) for (run,), mine in expected[key].group_by("run")}
-        everything = sorted(value for mine in values.values() for value in mine)
+        values = {run: list(group[column]) for (run,), group in expected[key].group_by("run")}
+        everything = sorted(value for run_values in values.values() for value in run_values)
         for row in frame.iter_rows(named=True):
             share, low, high = shares(values, row[column])
             assert (row["share"], row["share_low"], row["share_high"]) == pytest.approx(

@@ -23,7 +23,7 @@ BYTES = {5: 100_000, 40: 50_000, 80: 20_000}
 
 def make(directory: Path) -> Path:
     """Writes the tables and returns the folder."""
-    rows = [_run(name, *told) for name, told in RUNS.items()]
+    rows = [_run(name, *parts) for name, parts in RUNS.items()]
     rows.append(_run("other", None, 1.0, []) | {"app": "other"})
     tiny.runs(directory, rows)
     back = {number: size // 10 for number, size in BYTES.items()}

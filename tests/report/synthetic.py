@@ -194,11 +194,11 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
             number += 1
     for host in HOSTS:
         name = host["name"]
-        mine = [item for names, item in flows if name in names]
+        own = [item for names, item in flows if name in names]
         folder = f"run={run}/host={name}"
-        _write(tables / folder / "flows.parquet", mine, first_time=TIME, last_time=TIME)
+        _write(tables / folder / "flows.parquet", own, first_time=TIME, last_time=TIME)
         if row["baseline"] and name == HOSTS[0]["name"]:
-            zeek = [item | {"uid": f"C{item['connection']}"} for item in mine]
+            zeek = [item | {"uid": f"C{item['connection']}"} for item in own]
             path = tables / folder / "zeek_flows.parquet"
             _write(path, zeek, first_time=TIME, last_time=TIME)
         gaps = [item for names, item in intervals if name in names]
@@ -218,7 +218,7 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         merged.write_parquet(path)
         bad = (run, name) in plan.damaged
-        packets = sum(item["packets"] for item in mine)
+        packets = sum(item["packets"] for item in own)
         capture = {
             "file": f"{name}.pcap.zst",
             "interface": "eth0",
@@ -226,8 +226,8 @@ def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
             "ts_resolution_ns": 1,
             "snaplen": 262144,
             "packets": packets,
-            "wire_bytes": sum(item["wire_bytes"] for item in mine),
-            "captured_bytes": sum(item["wire_bytes"] for item in mine),
+            "wire_bytes": sum(item["wire_bytes"] for item in own),
+            "captured_bytes": sum(item["wire_bytes"] for item in own),
             "first_time": t0,
             "last_time": t0 + round(seconds * 1e9),
             "truncated_tail": False,

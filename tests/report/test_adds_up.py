@@ -35,7 +35,7 @@ def test_random_experiments_add_up(experiment: list[made.Run]) -> None:
 
 def test_every_query_declares_what_must_hold() -> None:
     for name in figure_names():
-        claims = figures.described(reports_folder(), name)["adds_up"]
+        claims = figures.read_description(reports_folder(), name)["adds_up"]
         assert claims, name
         for claim in claims:
             assert set(claim) == {"claim", "sql"}
@@ -137,7 +137,7 @@ def test_a_report_that_contradicts_itself_says_so_at_the_top(
 def _holds(warehouse: Warehouse, sql: str) -> bool:
     from flowsweep.analysis import adds_up
 
-    return adds_up.wrong(warehouse, sql).is_empty()
+    return adds_up.find_wrong_rows(warehouse, sql).is_empty()
 
 
 def test_a_folder_without_a_packet_adds_up(tmp_path: Path) -> None:

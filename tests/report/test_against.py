@@ -59,11 +59,11 @@ def test_shared_points_have_the_ratio_of_their_medians(both: tuple[Path, Path]) 
         if row["side"] != "both":
             assert row["ratio"] is None
             continue
-        mine, its = (
+        own, its = (
             statistics.median(value * factor for factor in SCATTER)
             for value in (AFTER[rtt], BEFORE[rtt])
         )
-        assert row["ratio"] == pytest.approx(mine / its, rel=1e-4)
+        assert row["ratio"] == pytest.approx(own / its, rel=1e-4)
         assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
         # Two axes differ throughout; they tell no points apart.
         assert row["differs"] == "congestion: bbr, cubic"
@@ -86,14 +86,14 @@ def test_few_points_have_an_interval_of_their_own_runs(tmp_path: Path) -> None:
 
 def test_the_sentence_counts_what_the_intervals_say(both: tuple[Path, Path]) -> None:
     rows = compared(both)
-    said = differences.sentences(rows)
-    assert said[0] == (
+    lines = differences.sentences(rows)
+    assert lines[0] == (
         "Against before, of 3 shared points: faster at 1 (0.800 times as long); no difference "
         "found at 2."
     )
-    assert said[1] == "They differ in congestion: bbr, cubic (here, there)."
-    assert said[2] == "1 point of this experiment alone: app, RTT 32 ms."
-    assert said[3] == "1 point of before alone: app, RTT 64 ms."
+    assert lines[1] == "They differ in congestion: bbr, cubic (here, there)."
+    assert lines[2] == "1 point of this experiment alone: app, RTT 32 ms."
+    assert lines[3] == "1 point of before alone: app, RTT 64 ms."
 
 
 def test_the_same_experiment_has_no_difference(both: tuple[Path, Path]) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import tiny
-from grid import HOSTS, RANKS, rows, told
+from grid import HOSTS, RANKS, make_record, rows
 
 from flowsweep.runs import run_records
 
@@ -20,7 +20,7 @@ def test_phases_are_summed_over_their_spans(tmp_path: Path) -> None:
         )
     ]  # fmt: skip
     tiny.runs(tmp_path, [
-        tiny.run("r", baseline=True, hosts=HOSTS, json=told(ranks=RANKS, phases=phases),
+        tiny.run("r", baseline=True, hosts=HOSTS, json=make_record(ranks=RANKS, phases=phases),
                  completion_s=5.0)
     ])  # fmt: skip
     found = [
@@ -44,7 +44,7 @@ def test_mpi_costs_per_call(tmp_path: Path) -> None:
     mpi = {"send": {"calls": 4, "seconds": 0.002}, "probe_found": {"calls": 0, "seconds": 0.0}}
     ranks = [RANKS[0] | {"mpi": mpi}, RANKS[2]]
     tiny.runs(tmp_path, [
-        tiny.run("r", baseline=True, hosts=HOSTS, json=told(ranks=ranks), completion_s=0.5)
+        tiny.run("r", baseline=True, hosts=HOSTS, json=make_record(ranks=ranks), completion_s=0.5)
     ])  # fmt: skip
     found = rows(tmp_path, "mpi_costs")
     assert [(row["primitive"], row["calls"], row["call_us"], row["share"]) for row in found] == [
@@ -58,7 +58,7 @@ def test_app_json_beside_a_hand_written_record_is_read(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "run.json").write_text('{"axes": {"rtt": "5ms"}, "hosts": [{"name": "pc1"}]}')
     phases = [{"name": "busy", "rank": 0, "start_s": 0.5, "end_s": 2.0}]
-    application = json.loads(told(ranks=RANKS, phases=phases))["application"]
+    application = json.loads(make_record(ranks=RANKS, phases=phases))["application"]
     (folder / "app.json").write_text(json.dumps(application | {"completion_s": 3.0}))
     run_records.write_table(tmp_path / "runs", tmp_path / "tables" / "runs.parquet", None)
     (row,) = rows(tmp_path, "phase_times")

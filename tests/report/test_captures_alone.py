@@ -71,7 +71,7 @@ def html(experiment: Path) -> str:
     return page.build(experiment).html.replace("\u00a0", " ")
 
 
-def told(html: str) -> str:
+def extract_text(html: str) -> str:
     """What a reader sees of the page."""
     shown = re.sub(r"<(script|style|details)\b.*?</\1>", " ", html, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", shown).split())
@@ -94,7 +94,7 @@ def test_what_is_said_adds_up(experiment: Path) -> None:
 
 
 def test_no_word_of_a_sweep_is_on_the_page(html: str) -> None:
-    text = told(html)
+    text = extract_text(html)
     assert re.findall(FOREIGN, text, re.IGNORECASE) == []
     assert "What do these captures hold?" in text
 
@@ -103,7 +103,7 @@ def test_tables_have_no_columns_of_axes(html: str) -> None:
     """Marks and RDMA have no drawing of their own, and nothing was varied."""
     for name, first in (("congestion_marks", "from"), ("rdma", "from")):
         (body,) = re.findall(rf'<table[^>]* id="{name}-table".*?</table>', html, re.DOTALL)
-        heads = [told(head) for head in re.findall(r"<th\b.*?</th>", body, re.DOTALL)]
+        heads = [extract_text(head) for head in re.findall(r"<th\b.*?</th>", body, re.DOTALL)]
         assert heads[:2] == ["application", first]
         assert "RTT (ms)" not in heads
 
@@ -114,7 +114,7 @@ def test_a_single_packet_has_no_length() -> None:
 
 
 def test_the_run_with_most_traffic_comes_first_and_one_of_grade_d_last(html: str) -> None:
-    text = told(html)
+    text = extract_text(html)
     order = re.findall(r">(client|laptop|web|torn)</span>", html)
     assert list(dict.fromkeys(order)) == ["web", "laptop", "client", "torn"]
     # 37.5 MB in 3 s
@@ -123,7 +123,9 @@ def test_the_run_with_most_traffic_comes_first_and_one_of_grade_d_last(html: str
 
 
 def test_no_finding_rests_on_a_capture_of_grade_d(html: str) -> None:
-    verdict = told(html.split('<section id="verdict"')[1].split("</section>", maxsplit=1)[0])
+    verdict = extract_text(
+        html.split('<section id="verdict"')[1].split("</section>", maxsplit=1)[0]
+    )
     assert "torn sent" not in verdict
     assert "traffic of torn, whose captures have grade D" in verdict
     for finding in re.findall(r'<p class="finding">(.*?)</p>', html):
@@ -132,22 +134,22 @@ def test_no_finding_rests_on_a_capture_of_grade_d(html: str) -> None:
 
 def test_messages_a_second_do_not_depend_on_the_length_of_other_runs(experiment: Path) -> None:
     rows = Warehouse(experiment).rows("message_rate_series").to_dicts()
-    mine = [row for row in rows if row["run"] == "client"]
+    client_rows = [row for row in rows if row["run"] == "client"]
     rates = dict(Warehouse(experiment).rows("message_rate").select("run", "messages_s").iter_rows())
     assert rates["client"] == pytest.approx(13, rel=0.01)
-    spans = [row["end_s"] - row["start_s"] for row in mine]
-    messages = sum(row["messages_s"] * span for row, span in zip(mine, spans, strict=True))
+    spans = [row["end_s"] - row["start_s"] for row in client_rows]
+    messages = sum(row["messages_s"] * span for row, span in zip(client_rows, spans, strict=True))
     assert messages / sum(spans) == pytest.approx(rates["client"], rel=0.001)
-    assert sum(row["messages"] for row in mine) == 13
+    assert sum(row["messages"] for row in client_rows) == 13
 
 
 def test_a_long_silence_is_cut_out_of_the_axis_and_told(experiment: Path, html: str) -> None:
     rows = Warehouse(experiment).rows("throughput_series").to_dicts()
-    mine = [row for row in rows if row["run"] == "laptop" and row["direction"] == "out"]
-    assert [row["cut_before_s"] for row in mine if row["cut_before_s"]] == [86_399.9]
+    sent = [row for row in rows if row["run"] == "laptop" and row["direction"] == "out"]
+    assert [row["cut_before_s"] for row in sent if row["cut_before_s"]] == [86_399.9]
     # what is left is drawn bin by bin: 100 ms, and the last one
-    assert sum(row["bins"] for row in mine) == 11
-    assert sum(row["wire_bytes"] for row in mine) == 1_400
+    assert sum(row["bins"] for row in sent) == 11
+    assert sum(row["wire_bytes"] for row in sent) == 1_400
     assert "24 h 0 min cut" in html
     series = Warehouse(experiment).rows("message_rate_series").to_dicts()
     assert sum(row["cut_s"] for row in series if row["run"] == "laptop") == pytest.approx(86_399.9)
@@ -157,13 +159,13 @@ def test_a_long_silence_is_cut_out_of_what_crosses_between_hosts(
     experiment: Path, html: str
 ) -> None:
     rows = Warehouse(experiment).rows("wan_throughput").to_dicts()
-    mine = [row for row in rows if (row["run"], row["from_site"]) == ("laptop", "laptop")]
+    own = [row for row in rows if (row["run"], row["from_site"]) == ("laptop", "laptop")]
     # steps are 100 ms wide
-    assert [row["cut_before_s"] for row in mine if row["cut_before_s"]] == [
+    assert [row["cut_before_s"] for row in own if row["cut_before_s"]] == [
         pytest.approx(86_399.9, abs=0.1)
     ]
-    assert sum(row["wire_bytes"] for row in mine) == 1_400
-    assert sum(row["steps"] for row in mine) == 2
+    assert sum(row["wire_bytes"] for row in own) == 1_400
+    assert sum(row["steps"] for row in own) == 2
     figure = html.split('id="figure-wan_throughput"')[1].split("</figure>", maxsplit=1)[0]
     assert "24 h 0 min cut" in figure
     assert "a silence is cut out of the axis" in figure

@@ -97,14 +97,14 @@ def test_the_bounds_are_those_of_the_tables(apart: Warehouse) -> None:
                 ).iter_rows(named=True)
                 if row["connection"] in back
             }
-        told = {
+        clocks = {
             (row["beside"], row["host"]): row
             for row in apart.rows("clocks").filter(pl.col("run") == run).iter_rows(named=True)
         }
         compared = 0
         for beside, host in permutations(seen, 2):
             both = seen[beside].keys() & seen[host].keys()
-            row = told.get((beside, host))
+            row = clocks.get((beside, host))
             if row is None or not both:
                 continue
             ways = [

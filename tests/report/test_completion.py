@@ -160,15 +160,15 @@ def test_every_point_on_a_line_of_numbers_is_drawn_once(
     assert figure
     picture = svg.render(figure.chart, "made")
     groups = re.findall(r'<g class="mark symbol".*?</g>', picture)
-    told = [tip for group in groups for tip in re.findall('data-tip="([^"]*)"', group)]
+    tips = [tip for group in groups for tip in re.findall('data-tip="([^"]*)"', group)]
     drawn = [row for row in found if row["kind"] == "number" and row["slowdown"] is not None]
-    assert len(told) == len(drawn) > 20
+    assert len(tips) == len(drawn) > 20
     for row in drawn:
         words = f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} the baseline"
-        assert any(words in tip for tip in told)
+        assert any(words in tip for tip in tips)
     # The kernel's default is a place of its own, and so is no loss.
-    assert any(tip.startswith("default buffers; ") for tip in told)
-    assert any(tip.startswith(("0; ", "0 %; ")) for tip in told)
+    assert any(tip.startswith("default buffers; ") for tip in tips)
+    assert any(tip.startswith(("0; ", "0 %; ")) for tip in tips)
 
 
 def test_rtt_and_rate_alone_have_their_own_figures(one_app: Path) -> None:

@@ -46,19 +46,19 @@ def shown(directory: Path) -> grades.Grade:
         pl.read_parquet(directory / f"tables/run=r/host=pc1/{name}.parquet")
         for name in ("captures", "flows", "throughput")
     ]
-    return grades.together(facts(*tables))
+    return grades.combine(facts(*tables))
 
 
 @pytest.mark.parametrize("column", OF_CAPTURES)
 def test_a_count_of_packets_is_said_and_graded(tmp_path: Path, column: str) -> None:
-    said, letter, forbidden = OF_CAPTURES[column]
+    sentence, letter, forbidden = OF_CAPTURES[column]
     made(tmp_path, {column: 20}, {})
     (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
     assert row[column] == 20
-    assert (row["grade"], said in row["grade_reasons"]) == (letter, True)
+    assert (row["grade"], sentence in row["grade_reasons"]) == (letter, True)
     grade = shown(tmp_path)
     assert (grade.letter, grade.forbidden) == (letter, forbidden)
-    assert sum(said in note.text for note in grade.notes) == 1
+    assert sum(sentence in note.text for note in grade.notes) == 1
 
 
 def test_packets_that_were_put_back_in_order_forbid_no_claim_on_gaps(tmp_path: Path) -> None:

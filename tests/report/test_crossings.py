@@ -29,8 +29,8 @@ def test_what_crosses_between_sites_is_known_of_hosts_of_known_sites(
         tiny.table(tmp_path, "flows", run, "pc1", [tiny.flow(WEST, receiver, packets=10)])
     (row,) = Warehouse(tmp_path).rows("requirement").rows(named=True)
     assert row["crossing_packets"] == crossing
-    said = "no packet crossed between the sites" in page.build(tmp_path).first
-    assert said == (crossing == 0)
+    is_stated = "no packet crossed between the sites" in page.build(tmp_path).first
+    assert is_stated == (crossing == 0)
 
 
 def test_captures_without_hosts_in_two_sites_cross_nothing_that_is_known(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ __all__ = ["experiment"]
 
 @given(st.lists(st.integers(0, 100), max_size=12), st.integers(0, 80))
 def test_places_are_shared_fairly(wanted: list[int], room: int) -> None:
-    given_ = cuts.fair(wanted, room)
+    given_ = cuts.share_room(wanted, room)
     assert all(min(one, 1) <= got <= one for got, one in zip(given_, wanted, strict=True))
     assert sum(given_) == min(sum(wanted), max(room, sum(min(one, 1) for one in wanted)))
     # who has fewer than wanted has at most one fewer than anybody else
@@ -46,7 +46,7 @@ def test_places_are_shared_fairly(wanted: list[int], room: int) -> None:
 
 @given(st.integers(1, 500), st.integers(1, 60))
 def test_points_are_taken_evenly_from_the_first_to_the_last(total: int, room: int) -> None:
-    places = cuts.evenly(total, room)
+    places = cuts.choose_evenly(total, room)
     assert len(set(places)) == len(places) == min(total, room)
     assert places[0] == 0
     assert room == 1 or places[-1] == total - 1
@@ -199,10 +199,10 @@ def test_points_off_the_line_of_the_ranks_are_told(experiment: Path) -> None:
 
 def test_points_and_round_trip_times_are_told() -> None:
     frames = [pl.DataFrame({"x": range(count)}) for count in (points.MAX_ROWS + 6, 4)]
-    assert points.left_out(frames, "limits") == (
+    assert points.note_left_out(frames, "limits") == (
         "28 of 34 points are drawn; all: flowsweep query limits DIR."
     )
-    assert points.left_out(frames[1:], "limits") is None
+    assert points.note_left_out(frames[1:], "limits") is None
     assert packet_intervals.MAX_ROWS < points.MAX_ROWS
 
 

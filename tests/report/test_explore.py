@@ -92,11 +92,11 @@ def test_a_point_tells_its_row(
     assert medians.count() == len(rows) > 2
     for place, row in enumerate(rows):
         medians.nth(place).hover(force=True)
-        told = tip(tab)
-        assert told[:2] == ["nqueens", f"{numbers.estimate(row['rtt_ms'])} ms"]
-        assert any(line.startswith(f"{numbers.estimate(row['slowdown'])}×") for line in told)  # noqa: RUF001
+        text = tip(tab)
+        assert text[:2] == ["nqueens", f"{numbers.estimate(row['rtt_ms'])} ms"]
+        assert any(line.startswith(f"{numbers.estimate(row['slowdown'])}×") for line in text)  # noqa: RUF001
         runs = numbers.plural(row["runs_used"], "run")
-        assert f"{numbers.estimate(row['completion_s'])} s, median of {runs}" in told
+        assert f"{numbers.estimate(row['completion_s'])} s, median of {runs}" in text
     tab.mouse.move(0, 0)
     assert tip(tab) == []
 
@@ -106,16 +106,16 @@ def test_the_keyboard_reads_every_step_of_a_distribution(
 ) -> None:
     tab = opened(one_app_report)
     picture(tab, "message_sizes").focus()
-    told, before = [], None
+    texts, before = [], None
     while True:
         tab.keyboard.press("ArrowRight")
         lines = tip(tab)
         if lines == before:
             break
-        told.append(lines)
+        texts.append(lines)
         before = lines
-    _, axis, direction = told[0][0].split(" · ")
-    rtt = float(told[0][1].removesuffix(" ms"))
+    _, axis, direction = texts[0][0].split(" · ")
+    rtt = float(texts[0][1].removesuffix(" ms"))
     assert axis == "by round-trip time"
     rows = (
         warehouse.rows("message_sizes")
@@ -126,8 +126,8 @@ def test_the_keyboard_reads_every_step_of_a_distribution(
         )
         .sort("bytes")
     )
-    assert rows.height == len(told) > 3
-    for row, lines in zip(rows.rows(named=True), told, strict=True):
+    assert rows.height == len(texts) > 3
+    for row, lines in zip(rows.rows(named=True), texts, strict=True):
         share = float(lines[3].split(": ")[1])
         assert share == pytest.approx(row["share"] * 100, abs=0.06)
         size, _, prefix = lines[2].split(": ")[1].partition(" ")

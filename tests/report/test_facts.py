@@ -47,7 +47,7 @@ def test_a_fact_of_a_run_follows_from_that_run_alone(runs: list[made.Run]) -> No
 
 def _folders(directory: Path) -> dict[str, set[str]]:
     warehouse = Warehouse(directory)
-    return signatures.of_runs(warehouse.tables, warehouse.connection).folders
+    return signatures.read_inputs(warehouse.tables, warehouse.connection).folders
 
 
 def _texts(frame: pl.DataFrame) -> list[str]:
@@ -83,7 +83,7 @@ def test_a_second_warehouse_opens_what_the_first_one_kept(tmp_path: Path) -> Non
 def test_adding_a_run_makes_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     experiment(tmp_path)
     sent(tmp_path)
-    made_of = told_of(monkeypatch)
+    made_of = record_calls(monkeypatch)
     tiny.runs(tmp_path, [tiny.run(f"r{one}", baseline=one == 0) for one in range(4)])
     add_tables(tmp_path, "r3", 5)
     assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900, "r3": 15}
@@ -95,7 +95,7 @@ def test_a_run_that_was_parsed_anew_and_one_that_is_gone(
 ) -> None:
     experiment(tmp_path)
     sent(tmp_path)
-    made_of = told_of(monkeypatch)
+    made_of = record_calls(monkeypatch)
     add_tables(tmp_path, "r1", 7)
     assert sent(tmp_path) == {"r0": 300, "r1": 21, "r2": 900}
     shutil.rmtree(tmp_path / "tables/run=r0")
@@ -109,7 +109,7 @@ def test_a_record_that_says_something_else_makes_its_run_anew(
 ) -> None:
     experiment(tmp_path)
     assert rows(Warehouse(tmp_path), "windows")["bins"].to_list() == [100] * 3
-    made_of = told_of(monkeypatch)
+    made_of = record_calls(monkeypatch)
     runs = [tiny.run(f"r{one}", baseline=one == 0) for one in range(3)]
     runs[2]["end"] += 500 * tiny.MS
     tiny.runs(tmp_path, runs)
@@ -128,7 +128,7 @@ def test_another_sql_of_a_fact_makes_that_fact_anew(
     sql = reports / "facts" / "host_totals.sql"
     sql.write_text(sql.read_text().replace("sum(wire_bytes)", "2 * sum(wire_bytes)"))
     monkeypatch.setenv("FLOWSWEEP_REPORTS", str(reports))
-    made_of = told_of(monkeypatch)
+    made_of = record_calls(monkeypatch)
     assert sent(directory) == {"r0": 600, "r1": 1200, "r2": 1800}
     assert made_of == [(["host_totals"], ["r0", "r1", "r2"])]
     after = files(directory)
@@ -144,7 +144,7 @@ def test_another_macro_makes_the_facts_that_call_it_anew(
     macros = reports / "macros.sql"
     macros.write_text(macros.read_text().replace("log2(greatest(value, 1e-300))", "log2(value)"))
     monkeypatch.setenv("FLOWSWEEP_REPORTS", str(reports))
-    made_of = told_of(monkeypatch)
+    made_of = record_calls(monkeypatch)
     Warehouse(directory).keep_facts()
     calling = {name for name in FACTS if "bucket_of(" in (FOLDER / f"{name}.sql").read_text()}
     assert "throughput_histogram" in calling
@@ -157,11 +157,11 @@ def test_who_was_stopped_goes_on_where_it_stopped(
 ) -> None:
     directory = experiment(tmp_path / "experiment", runs=5)
     monkeypatch.setattr(facts, "BATCH_RUNS", 1)
-    told = told_of(monkeypatch)
+    calls = record_calls(monkeypatch)
     write = Warehouse._write_facts
 
     def stop(self, names, runs, place):  # type: ignore[no-untyped-def]
-        if len(told) == 3:
+        if len(calls) == 3:
             raise KeyboardInterrupt
         write(self, names, runs, place)
 
@@ -170,7 +170,7 @@ def test_who_was_stopped_goes_on_where_it_stopped(
         sent(directory)
     monkeypatch.setattr(Warehouse, "_write_facts", write)
     assert sent(directory) == {f"r{one}": 300 * (one + 1) for one in range(5)}
-    assert [runs for _, runs in told] == [["r0"], ["r1"], ["r2"], ["r3"], ["r4"]]
+    assert [runs for _, runs in calls] == [["r0"], ["r1"], ["r2"], ["r3"], ["r4"]]
 
 
 def test_many_small_parts_become_few(tmp_path: Path) -> None:
@@ -178,9 +178,9 @@ def test_many_small_parts_become_few(tmp_path: Path) -> None:
         experiment(tmp_path, runs)
         assert len(sent(tmp_path)) == runs
         assert all(1 <= len(of) <= facts.CLASS_PARTS + 1 for of in files(tmp_path).values())
-    said = json.loads((tmp_path / owned.FACTS / parts.PARTS).read_text())
-    assert len(said["parts"]) < 11
-    assert sum(len(part["runs"]) for part in said["parts"]) == 11
+    listed = json.loads((tmp_path / owned.FACTS / parts.PARTS).read_text())
+    assert len(listed["parts"]) < 11
+    assert sum(len(part["runs"]) for part in listed["parts"]) == 11
 
 
 @pytest.mark.parametrize(
@@ -193,14 +193,14 @@ def test_a_damaged_list_of_parts_is_made_anew(tmp_path: Path, text: str) -> None
     assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900}
 
 
-def told_of(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], list[str]]]:
+def record_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], list[str]]]:
     """Gets the facts and the runs of which something is made from now on."""
-    told: list[tuple[list[str], list[str]]] = []
+    calls: list[tuple[list[str], list[str]]] = []
     write = Warehouse._write_facts
 
     def tell(self, names, runs, place):  # type: ignore[no-untyped-def]
-        told.append((sorted(names), list(runs.signatures)))
+        calls.append((sorted(names), list(runs.signatures)))
         write(self, names, runs, place)
 
     monkeypatch.setattr(Warehouse, "_write_facts", tell)
-    return told
+    return calls

@@ -64,26 +64,26 @@ def test_a_file_that_is_damaged_inside_is_told_once(kept: Path) -> None:
         data = path.read_bytes()
         length = int.from_bytes(data[-8:-4], "little")
         path.write_bytes(b"PAR1" + b"\xff" * (len(data) - length - 12) + data[-8 - length :])
-    with pytest.raises(FlowsweepError, match="damaged") as told:
+    with pytest.raises(FlowsweepError, match="damaged") as caught:
         sent(kept)
-    assert "makes it anew" in str(told.value)
+    assert "makes it anew" in str(caught.value)
     assert sent(kept) == WHOLE
 
 
 ODD: dict[str, Callable[[dict[str, Any]], object]] = {
-    "runs a list": lambda said: said["parts"][0].update(runs=["r0"]),
-    "runs null": lambda said: said["parts"][0].update(runs=None),
-    "no runs": lambda said: said["parts"][0].update(runs={}),
-    "a sign of another kind": lambda said: said["parts"][0]["runs"].update(r0=7),
-    "a name of another kind": lambda said: said["parts"][0].update(name=7),
-    "another key": lambda said: said["parts"][0].update(more=1),
-    "a part twice": lambda said: said.update(parts=said["parts"] * 2),
-    "a run twice": lambda said: said["parts"].append(said["parts"][0] | {"name": "0" * 16}),
-    "a part without files": lambda said: said["parts"][0].update(name="0" * 16),
-    "parts null": lambda said: said.update(parts=None),
-    "facts a list": lambda said: said.update(facts=[]),
-    "a state of another kind": lambda said: said.update(state=[]),
-    "half a character": lambda said: said["parts"][0]["runs"].update({"\ud800": "a"}),
+    "runs a list": lambda listed: listed["parts"][0].update(runs=["r0"]),
+    "runs null": lambda listed: listed["parts"][0].update(runs=None),
+    "no runs": lambda listed: listed["parts"][0].update(runs={}),
+    "a sign of another kind": lambda listed: listed["parts"][0]["runs"].update(r0=7),
+    "a name of another kind": lambda listed: listed["parts"][0].update(name=7),
+    "another key": lambda listed: listed["parts"][0].update(more=1),
+    "a part twice": lambda listed: listed.update(parts=listed["parts"] * 2),
+    "a run twice": lambda listed: listed["parts"].append(listed["parts"][0] | {"name": "0" * 16}),
+    "a part without files": lambda listed: listed["parts"][0].update(name="0" * 16),
+    "parts null": lambda listed: listed.update(parts=None),
+    "facts a list": lambda listed: listed.update(facts=[]),
+    "a state of another kind": lambda listed: listed.update(state=[]),
+    "half a character": lambda listed: listed["parts"][0]["runs"].update({"\ud800": "a"}),
 }
 
 
@@ -91,9 +91,9 @@ ODD: dict[str, Callable[[dict[str, Any]], object]] = {
 def test_odd_values_in_the_list_of_parts_are_made_anew(
     kept: Path, change: Callable[[dict[str, Any]], object]
 ) -> None:
-    said = json.loads(list_of(kept).read_text())
-    change(said)
-    list_of(kept).write_text(json.dumps(said))
+    listed = json.loads(list_of(kept).read_text())
+    change(listed)
+    list_of(kept).write_text(json.dumps(listed))
     assert sent(kept) == WHOLE
     add_tables(kept, "r1", 7)
     assert sent(kept) == WHOLE | {"r1": 21}

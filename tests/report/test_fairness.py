@@ -23,10 +23,10 @@ def transfer(
 ) -> dict[str, Any]:
     """A run of `bulk` with one stream."""
     stream = {"mbit_s": mbit_s} | ({} if beside is None else {"beside_mbit_s": beside})
-    told = {"problem": {"transport": transport}, "answer": {"streams": [stream]}}
+    application = {"problem": {"transport": transport}, "answer": {"streams": [stream]}}
     # What the report calls it: a workload is known by its name.
     app = transport if beside is None else f"{transport}_beside"
-    record = json.dumps({"application": told})
+    record = json.dumps({"application": application})
     return tiny.run(name, app=app, **{"baseline": True} | changes, json=record)
 
 
@@ -83,10 +83,10 @@ def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
         name: str, problem: dict[str, object], *mbit_s: float, **record: object
     ) -> dict[str, object]:
         streams = [{"mbit_s": one} for one in mbit_s]
-        told = {"application": {"problem": problem, "answer": {"streams": streams}},
+        record_text = {"application": {"problem": problem, "answer": {"streams": streams}},
                 "links": [link]} | record  # fmt: skip
         return tiny.run(name, app="bulk", baseline=True, problem=json.dumps(problem),
-                        json=json.dumps(told))  # fmt: skip
+                        json=json.dumps(record_text))  # fmt: skip
 
     disk = {"transport": "lambda", "source": "disk", "target": "disk"}
     both = {"transport": "lambda", "both_ways": True}

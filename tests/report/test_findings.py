@@ -11,7 +11,7 @@ import pytest
 import tiny
 from valid_charts import valid
 
-from flowsweep.render import page, points, svg
+from flowsweep.render import held_senders, page, points, svg
 from flowsweep.render.figure import Context
 from flowsweep.render.figures import limits
 from flowsweep.warehouse import Warehouse
@@ -24,9 +24,9 @@ AXES = {asked: None for asked, _, _ in points.AXES} | {
 
 def point(*shares: float, baseline: bool = False, **changes: Any) -> dict[str, Any]:
     """A row of `limits` with the shares of its classes but for waits for the other side."""
-    names = [column for column, *_ in limits.CLASSES if column != "wait_share"]
+    names = [column for column, *_ in held_senders.CLASSES if column != "wait_share"]
     row = AXES | dict(zip(names, shares, strict=True))
-    row |= dict.fromkeys(("wait_share", "wait_peer_share", *limits.PATH), 0.0)
+    row |= dict.fromkeys(("wait_share", "wait_peer_share", *held_senders.PATH), 0.0)
     row |= {"is_baseline": baseline, "unknown_because": None, "udp_share": None,
             "link_share": None}  # fmt: skip
     return row | changes
@@ -43,7 +43,7 @@ UNKNOWN = {"unknown_because": "sender not captured"}
 
 def test_the_sentence_names_who_set_the_pace_and_who_held_it_most() -> None:
     rows = frame(point(0.9, 0, 0, 0.1, 0, baseline=True), point(0.5, 0, 0.4, 0.1, 0, **FAR))
-    assert limits.finding([rows], ["lu"]) == (
+    assert held_senders.describe([rows], ["lu"]) == (
         "At the baseline the application itself set the pace of lu for 90 % of the sending time; "
         "the receiver's window held it most at 64.1 ms, for 40 %."
     )
@@ -51,7 +51,7 @@ def test_the_sentence_names_who_set_the_pace_and_who_held_it_most() -> None:
 
 def test_a_network_that_sets_the_pace_at_the_baseline_is_named() -> None:
     rows = frame(point(0.2, 0, 0, 0.8, 0, baseline=True), point(0.3, 0, 0, 0.7, 0, **FAR))
-    assert limits.finding([rows], ["lu"]) == (
+    assert held_senders.describe([rows], ["lu"]) == (
         "At the baseline the network set the pace of lu for 80 % of the sending time; "
         "the network held it most also there, for 80 %."
     )
@@ -62,7 +62,7 @@ def test_the_application_is_not_named_where_the_link_was_full() -> None:
     slow = {"rate_mbit_s": 5.0, "rate_asked_mbit_s": 5.0}
     wide = point(1, 0, 0, 0, 0, baseline=True, link_share=0.3)
     rows = frame(wide, point(1, 0, 0, 0, 0, **slow, link_share=0.998))
-    assert limits.finding([rows], ["redis"]) == (
+    assert held_senders.describe([rows], ["redis"]) == (
         "At the baseline the application itself set the pace of redis for 100 % of the sending "
         "time. The link was full for redis at 5.00 Mbit/s: what the senders waited for there was "
         "the network's doing."
@@ -70,7 +70,7 @@ def test_the_application_is_not_named_where_the_link_was_full() -> None:
     full = frame(
         point(0.9, 0, 0, 0.1, 0, baseline=True, link_share=0.95), point(1, 0, 0, 0, 0, **FAR)
     )
-    assert limits.finding([full], ["redis"]) == (
+    assert held_senders.describe([full], ["redis"]) == (
         "At the baseline the link set the pace of redis: it was 95 % full; the network held it "
         "most also there, for 10 %."
     )
@@ -84,7 +84,7 @@ def waiting(own: float, rtt: float, link: float, peer: float, **changes: Any) ->
 
 def test_of_a_wait_for_the_other_side_the_network_and_the_other_host_are_told_apart() -> None:
     rows = frame(waiting(0.2, 0.3, 0.1, 0.4, baseline=True), waiting(0.1, 0.85, 0, 0.05, **FAR))
-    assert limits.finding([rows], ["pgbench"]) == (
+    assert held_senders.describe([rows], ["pgbench"]) == (
         "At the baseline waiting for the other side set the pace of pgbench for 80 % of the "
         "sending time (50 % of that in the network, 50 % at the other host); waiting for the "
         "other side held it most at 64.1 ms, for 90 % (94 % of that in the network, 5.6 % at "
@@ -94,7 +94,7 @@ def test_of_a_wait_for_the_other_side_the_network_and_the_other_host_are_told_ap
 
 def test_of_a_wait_whose_other_side_was_not_captured_the_network_took_that_much_or_more() -> None:
     rows = frame(waiting(0.2, 0.4, 0, 0, baseline=True))
-    assert limits.finding([rows], ["pgbench"]) == (
+    assert held_senders.describe([rows], ["pgbench"]) == (
         "At the baseline waiting for the other side set the pace of pgbench for 80 % of the "
         "sending time (at least 50 % of that in the network)."
     )
@@ -105,8 +105,8 @@ def test_what_udp_carries_is_not_told_of_the_application() -> None:
     most = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.9999),
             point(1, 0, 0, 0, 0, **FAR, udp_share=0.5)]  # fmt: skip
     little = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.01)]
-    told = limits.finding([frame(*most), frame(*little)], ["lambda", "dns"])
-    assert told == (
+    text = held_senders.describe([frame(*most), frame(*little)], ["lambda", "dns"])
+    assert text == (
         "At the baseline the application itself set the pace of the TCP flows of lambda (< 0.1 % "
         "to 50 % of its payload) for 100 % of the sending time; at no point did anything else hold "
         "it. At the baseline the application itself set the pace of dns for 100 % of the sending "
@@ -115,31 +115,31 @@ def test_what_udp_carries_is_not_told_of_the_application() -> None:
 
 
 def test_one_point_is_compared_with_nothing() -> None:
-    assert limits.finding([frame(point(1, 0, 0, 0, 0, baseline=True))], ["lu"]) == (
+    assert held_senders.describe([frame(point(1, 0, 0, 0, 0, baseline=True))], ["lu"]) == (
         "At the baseline the application itself set the pace of lu for 100 % of the sending time."
     )
 
 
 def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
     rows = frame(point(0.9, 0, 0, 0, 0.1, baseline=True), point(0.8, 0, 0, 0, 0.2, **FAR))
-    assert limits.finding([rows], ["lu"]) == (
+    assert held_senders.describe([rows], ["lu"]) == (
         "At the baseline the application itself set the pace of lu for 90 % of the sending time; "
         "at no point is anything else known to have held it. Up to 20 % of the sending time of a "
         "point may belong to any of them: headers do not tell."
     )
-    told = limits.finding([rows] * 4, list("abcd"))
-    assert "At no point is anything else known to have held any of them." in told
+    text = held_senders.describe([rows] * 4, list("abcd"))
+    assert "At no point is anything else known to have held any of them." in text
 
 
 @pytest.mark.parametrize(
-    ("unknown", "reasons", "said"),
+    ("unknown", "reasons", "expected"),
     [
         (0, [], None),
-        (0, [limits.IN_PART], "Cannot tell: parts of some directions (headers do not tell)."),
+        (0, [held_senders.IN_PART], "Cannot tell: parts of some directions (headers do not tell)."),
         (1, ["sender not captured"], "Cannot tell: 1 direction as a whole (sender not captured)."),
         (
             2,
-            [limits.IN_PART, "sender not captured"],
+            [held_senders.IN_PART, "sender not captured"],
             (
                 "Cannot tell: 2 directions as a whole (sender not captured) and parts of others "
                 "(headers do not tell)."
@@ -148,19 +148,19 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_told_is_said_of_whole_directions_or_of_parts(
-    unknown: int, reasons: list[str], said: str | None
+    unknown: int, reasons: list[str], expected: str | None
 ) -> None:
-    assert limits._untold(unknown, reasons) == said
+    assert held_senders.describe_unknown(unknown, reasons) == expected
 
 
 def test_a_pace_is_told_only_where_what_nobody_knows_would_not_change_it() -> None:
     headers = {"unknown_because": "headers do not tell"}
     unclear = point(0.4, 0, 0, 0.3, 0.3, baseline=True, **headers)
-    assert limits.finding([frame(unclear)], ["lu"]) == (
+    assert held_senders.describe([frame(unclear)], ["lu"]) == (
         "What holds lu back: the data cannot answer (headers do not tell)."
     )
     rows = frame(unclear, point(0.1, 0, 0, 0.8, 0.1, **FAR, **headers))
-    assert limits.finding([rows], ["lu"]).startswith(
+    assert held_senders.describe([rows], ["lu"]).startswith(
         "At 64.1 ms the network set the pace of lu for 80 % of the sending time; "
         "the network held it most also there, for 80 %."
     )
@@ -168,12 +168,12 @@ def test_a_pace_is_told_only_where_what_nobody_knows_would_not_change_it() -> No
 
 def test_nothing_but_the_application_is_said_so() -> None:
     rows = frame(point(1, 0, 0, 0, 0, baseline=True), point(1, 0, 0, 0, 0, **FAR))
-    assert limits.finding([rows], ["lu"]).endswith("at no point did anything else hold it.")
+    assert held_senders.describe([rows], ["lu"]).endswith("at no point did anything else hold it.")
 
 
 def test_without_the_columns_the_data_cannot_answer() -> None:
     rows = frame(point(0, 0, 0, 0, 1, baseline=True, **UNKNOWN))
-    assert limits.finding([rows], ["lu"]) == (
+    assert held_senders.describe([rows], ["lu"]) == (
         "What holds lu back: the data cannot answer (sender not captured)."
     )
 
@@ -186,27 +186,29 @@ def test_of_many_applications_the_standouts_are_named() -> None:
     window = frame(BASE, point(0.5, 0, 0.5, 0, 0, **FAR))
     mild = frame(BASE, point(0.7, 0, 0, 0.3, 0, **FAR))
     none = frame(point(1, 0, 0, 0, 0, baseline=True))
-    told = limits.finding([none, mild, frame(BASE), network, window], list("abcde"))
-    assert told == (
+    text = held_senders.describe([none, mild, frame(BASE), network, window], list("abcde"))
+    assert text == (
         "At the baseline the application itself set the pace of 4 of 5 for 90 % or more of the "
         "sending time and the network that of d for 80 %. Held most by anything else: d (the "
         "network, 80 %), e (the receiver's window, 50 % at 64.1 ms), b (the network, "
         "30 % at 64.1 ms); the other 2 for 10 % or less at every point."
     )
-    assert limits.finding([none] * 4, list("abcd")).endswith("anything else hold any of them.")
-    assert limits.finding([mild, window, network, none], list("abcd")).endswith("; d never.")
+    assert held_senders.describe([none] * 4, list("abcd")).endswith(
+        "anything else hold any of them."
+    )
+    assert held_senders.describe([mild, window, network, none], list("abcd")).endswith("; d never.")
 
 
 def test_it_is_no_longer_for_twenty_applications() -> None:
     names = [f"application {number}" for number in range(20)]
-    assert len(limits.finding([frame(BASE)] * 20, names)) < 400
+    assert len(held_senders.describe([frame(BASE)] * 20, names)) < 400
 
 
 def test_of_many_applications_those_without_data_are_named() -> None:
     lost = frame(point(0, 0, 0, 0, 1, baseline=True, **UNKNOWN))
-    told = limits.finding([lost, *[frame(BASE)] * 4, lost], list("abcdef"))
-    assert "set the pace of all 4 for 90 % or more" in told
-    assert told.endswith("What holds a and f back: the data cannot answer (sender not captured).")
+    text = held_senders.describe([lost, *[frame(BASE)] * 4, lost], list("abcdef"))
+    assert "set the pace of all 4 for 90 % or more" in text
+    assert text.endswith("What holds a and f back: the data cannot answer (sender not captured).")
 
 
 def test_all_panels_share_one_legend_with_one_colour_for_each_kind(tmp_path: Path) -> None:
@@ -252,5 +254,5 @@ def test_no_two_points_share_a_name() -> None:
 
 def test_of_many_points_the_baseline_and_the_last_are_drawn() -> None:
     rows = pl.DataFrame({"number": range(100)})
-    shown = points.drawn(rows)["number"].to_list()
+    shown = points.choose_drawn(rows)["number"].to_list()
     assert (len(shown), shown[0], shown[-1]) == (points.MAX_ROWS, 0, 99)

@@ -39,10 +39,10 @@ def test_each_distribution_is_that_of_the_flows(
     assert rows["point"].n_unique() == 9
     assert_steps(rows, column, flows, [*POINT, "direction"])
     for key, frame in rows.group_by(*POINT, "direction"):
-        mine = flows.filter(
+        group = flows.filter(
             [pl.col(k) == v for k, v in zip([*POINT, "direction"], key, strict=True)]
         )
-        assert frame["flows"].sum() == mine.height == frame["of_flows"][0]
+        assert frame["flows"].sum() == group.height == frame["of_flows"][0]
 
 
 @pytest.mark.parametrize("name", NAMES)

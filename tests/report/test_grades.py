@@ -75,20 +75,20 @@ def test_the_worst_fault_makes_the_grade_and_says_what_it_forbids(
     assert grade.letter == letter
     assert set(grade.forbidden) == forbidden
     assert bool(grade.reasons) == (letter != "A")
-    told = {claim for claim in grades.CLAIMS if claim in grade.reasons}
-    assert told == (forbidden if letter == "C" else set())
+    claims = {claim for claim in grades.CLAIMS if claim in grade.reasons}
+    assert claims == (forbidden if letter == "C" else set())
 
 
 def test_a_file_of_two_interfaces_has_the_worst_grade_and_added_notes() -> None:
     rows = [CLEAN | {"super_packets": 600}, CLEAN | {"super_packets": 1}]
-    grade = grades.together(rows)
+    grade = grades.combine(rows)
     assert grade.letter == "C"
     assert grade.reasons.startswith("601 packets longer than a network carries")
     assert grade.reasons.endswith("; no claim on gaps between packets; the rest with the notes")
 
 
 def test_without_an_interface_nothing_is_known() -> None:
-    assert grades.together([]).letter == grades.UNKNOWN
+    assert grades.combine([]).letter == grades.UNKNOWN
 
 
 def test_the_letter_for_the_unknown_is_the_mark_for_no_value() -> None:
@@ -108,7 +108,7 @@ def both(tables: Path, directory: Path) -> tuple[grades.Grade, dict[str, Any]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         frame.write_parquet(path)
     rows = Warehouse(directory).select("from captures order by grade_rank desc, grade")
-    return grades.together(facts(read["captures"], read["flows"], read["throughput"])), rows.row(
+    return grades.combine(facts(read["captures"], read["flows"], read["throughput"])), rows.row(
         0, named=True
     )
 
@@ -191,8 +191,8 @@ def test_show_and_report_grade_real_captures_alike(tmp_path: Path) -> None:
 def test_show_prints_the_grade_in_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     path = Path(__file__).parents[2] / "parsers" / "fuzz" / "seeds" / "capture" / "cut.pcap"
     show(files=[path], output_format="json", verify_checksums=False)
-    (told,) = json.loads(capsys.readouterr().out)
-    assert (told["grade"], told["grade_means"]) == ("D", "not to be relied on")
+    (shown,) = json.loads(capsys.readouterr().out)
+    assert (shown["grade"], shown["grade_means"]) == ("D", "not to be relied on")
     show(files=[path], output_format="text", verify_checksums=False)
     assert "\nquality  D   not to be relied on\n" in capsys.readouterr().out
 

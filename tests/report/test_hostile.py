@@ -132,7 +132,7 @@ def test_what_the_page_takes_as_markup_is_typed_so() -> None:
     tables_of = [part for section in parts.sections(reports_folder()) for part in section.parts]
     makers = [part.drawing.draw for part in tables_of if part.kind == "table" and part.drawing]
     assert len(makers) > 8
-    for make in [*makers, svg.render, tables.table, tables.data, inline.embedded, page._marked]:
+    for make in [*makers, svg.render, tables.table, tables.data, inline.embedded, page._to_html]:
         assert inspect.get_annotations(make)["return"].startswith("Markup"), make
 
 

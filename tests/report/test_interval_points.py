@@ -53,7 +53,7 @@ def test_every_point_has_all_its_gaps(warehouse: Warehouse, gaps: pl.DataFrame) 
 
 def test_shares_of_a_bucket_are_those_of_the_runs(warehouse: Warehouse, gaps: pl.DataFrame) -> None:
     for row in warehouse.rows("packet_intervals").rows(named=True)[::7]:
-        mine = gaps.filter(*(pl.col(key) == row[key] for key in [*POINT, "stream"])).with_columns(
+        own = gaps.filter(*(pl.col(key) == row[key] for key in [*POINT, "stream"])).with_columns(
             middle=(pl.col("bucket_low_ns") + pl.col("bucket_high_ns")) / 2e3
         )
         inside = pl.col("middle").is_between(row["low_us"], row["high_us"], closed="left")
@@ -61,17 +61,17 @@ def test_shares_of_a_bucket_are_those_of_the_runs(warehouse: Warehouse, gaps: pl
             inside = pl.col("bucket_low_ns") == 0
         else:
             inside &= pl.col("bucket_low_ns") > 0
-        shares = mine.group_by("run").agg(
+        shares = own.group_by("run").agg(
             share=pl.col("count").filter(inside).sum() / pl.col("count").sum()
         )["share"]
-        whole = mine.filter(inside)["count"].sum() / mine["count"].sum()
+        whole = own.filter(inside)["count"].sum() / own["count"].sum()
         assert (row["share"], row["share_low"], row["share_high"]) == pytest.approx(
             (whole, shares.min(), shares.max()), abs=6e-7
         ), row
-        below = mine.filter((pl.col("bucket_low_ns") == 0) | (pl.col("middle") < row["high_us"]))[
+        below = own.filter((pl.col("bucket_low_ns") == 0) | (pl.col("middle") < row["high_us"]))[
             "count"
         ].sum()
-        assert row["share_below"] == pytest.approx(below / mine["count"].sum(), abs=6e-7)
+        assert row["share_below"] == pytest.approx(below / own["count"].sum(), abs=6e-7)
 
 
 def test_shares_near_a_predicted_place_are_those_of_the_buckets_there(
@@ -79,7 +79,7 @@ def test_shares_near_a_predicted_place_are_those_of_the_buckets_there(
 ) -> None:
     rows = warehouse.rows("packet_intervals").unique(subset=["point", "stream"])
     for row in rows.rows(named=True):
-        mine = gaps.filter(*(pl.col(key) == row[key] for key in [*POINT, "stream"]))
+        own = gaps.filter(*(pl.col(key) == row[key] for key in [*POINT, "stream"]))
         frame_us = 1514 * 8 / row["rate_mbit_s"]
         for name, low, high in (
             ("back_to_back_share", -1.0, frame_us * 1.25),
@@ -93,7 +93,7 @@ def test_shares_near_a_predicted_place_are_those_of_the_buckets_there(
                 pl.col("bucket_low_ns") <= high * 1e3
             )
             for column, which in ((name, inside), (f"{name}_most", touching)):
-                share = mine.filter(which)["count"].sum() / mine["count"].sum()
+                share = own.filter(which)["count"].sum() / own["count"].sum()
                 # rate and RTT are printed with four decimals
                 assert row[column] == pytest.approx(share, abs=2e-3), (column, row["point"])
 

@@ -158,5 +158,5 @@ def test_what_the_headers_of_the_other_end_do_not_tell_is_left_open(tmp_path: Pa
     dark = {"app_limited_ns": 0, "peer_wait_ns": 0, "unknown_limited_ns": 500 * tiny.MS}
     tiny.table(tmp_path, "flows", "r", "pc1", [serving(payload_bytes=1, **dark)])
     (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
-    told = row["wait_rtt_share"] + row["wait_link_share"] + row["wait_queue_share"]
-    assert (round(told, 3), row["wait_peer_share"]) == (0.4, 0.0)
+    known = row["wait_rtt_share"] + row["wait_link_share"] + row["wait_queue_share"]
+    assert (round(known, 3), row["wait_peer_share"]) == (0.4, 0.0)

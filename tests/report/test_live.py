@@ -189,9 +189,9 @@ def test_a_lack_of_duckdb_is_told_before_the_work(
 ) -> None:
     monkeypatch.setenv(assets.VARIABLE, str(tmp_path))
     before = (directory / "report.html").stat().st_mtime_ns
-    with pytest.raises(FlowsweepError, match="DuckDB-WASM is not installed") as told:
+    with pytest.raises(FlowsweepError, match="DuckDB-WASM is not installed") as caught:
         report(directory=directory, against=None, live=True)
-    assert told.value.remedy == "make live"
+    assert caught.value.remedy == "make live"
     assert (directory / "report.html").stat().st_mtime_ns == before
 
 

@@ -45,16 +45,16 @@ def test_quantiles_and_rates_of_a_point_are_those_of_its_messages(
     warehouse: Warehouse, messages: pl.DataFrame
 ) -> None:
     for row in warehouse.rows("message_rate").rows(named=True):
-        mine = messages.filter(*(pl.col(key) == row[key] for key in POINT))
-        assert row["messages"] == mine.height
-        assert row["mean_bytes"] == pytest.approx(mine["bytes"].mean(), abs=0.06)
-        assert row["max_bytes"] == mine["bytes"].max()
-        sizes = sorted(mine["bytes"])
+        own = messages.filter(*(pl.col(key) == row[key] for key in POINT))
+        assert row["messages"] == own.height
+        assert row["mean_bytes"] == pytest.approx(own["bytes"].mean(), abs=0.06)
+        assert row["max_bytes"] == own["bytes"].max()
+        sizes = sorted(own["bytes"])
         for column, share in (("p10_bytes", 0.1), ("p50_bytes", 0.5), ("p90_bytes", 0.9),
                               ("p99_bytes", 0.99)):  # fmt: skip
             true = sizes[-int(-share * len(sizes) // 1) - 1]
             assert true <= row[column] <= true * 1.0112
-        rates = mine.group_by("run").agg(
+        rates = own.group_by("run").agg(
             rate=pl.len() / ((pl.col("end") - pl.col("start")).first() / 1e9)
         )["rate"]
         assert row["messages_s"] == pytest.approx(rates.median(), abs=1e-4)

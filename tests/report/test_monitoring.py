@@ -50,10 +50,10 @@ def test_each_window_shows_what_passed_in_it(
         peaks, p99s, means = [], [], []
         for run in runs.filter(*(pl.col(key) == row[key] for key in POINT)).rows(named=True):
             first = run["start"] // BIN_NS
-            mine = sent.filter(pl.col("run") == run["run"]).with_columns(
+            own = sent.filter(pl.col("run") == run["run"]).with_columns(
                 bin=pl.col("bin_start").cast(pl.Int64) // BIN_NS - first
             )
-            seen = windows(run, mine, window_ms // 10)
+            seen = windows(run, own, window_ms // 10)
             peaks.append(max(seen))
             means.append(statistics.fmean(seen))
             allowed = len(seen) * 0.01 + 1e-6

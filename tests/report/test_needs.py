@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tiny
-from grid import PC1, PC3, RANKS, one_run, rows, told, with_transfers
+from grid import PC1, PC3, RANKS, make_record, one_run, rows, with_transfers
 
 from flowsweep.cli.query import query
 from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
@@ -15,7 +15,7 @@ from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
 
 def test_runs_that_do_not_count_are_in_none_of_them(tmp_path: Path) -> None:
     with_transfers(tmp_path)
-    record = told(
+    record = make_record(
         ranks=RANKS,
         answer={"sizes": [{"message_bytes": 1, "mean_s": 1.0}],
                 "streams": [{"mbit_s": 1.0, "beside_mbit_s": 1.0}]},
@@ -52,12 +52,12 @@ def test_an_empty_answer_has_its_header_and_says_why(
 ) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
     query(name=name, directory=tmp_path, output_format="csv", sql=False)
-    said = capsys.readouterr()
-    assert said.out.splitlines()[0].split(",")[0] in ("app", "message_mb")
-    assert len(said.out.splitlines()) == 1
-    assert said.err.startswith(f"note: {name} has no rows: ")
-    assert "; needed: " in said.err
-    assert why in said.err
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0].split(",")[0] in ("app", "message_mb")
+    assert len(printed.out.splitlines()) == 1
+    assert printed.err.startswith(f"note: {name} has no rows: ")
+    assert "; needed: " in printed.err
+    assert why in printed.err
     query(name=name, directory=tmp_path, output_format="json", sql=False)
     assert json.loads(capsys.readouterr().out) == []
 
@@ -74,6 +74,6 @@ def test_every_need_is_described(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path)
     known = yaml.safe_load((reports_folder() / "needs.yaml").read_text(encoding="utf-8"))
     for name in figure_names():
-        for need in figures.described(reports_folder(), name).get("needs", []):
+        for need in figures.read_description(reports_folder(), name).get("needs", []):
             assert isinstance(warehouse.select(known[need]["ask"]).item(), bool)
             assert set(known[need]) == {"ask", "lacks", "wants"}

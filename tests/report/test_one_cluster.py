@@ -71,8 +71,8 @@ def test_a_cluster_stands_beside_the_grid_with_the_same_variant(placed: Warehous
 def test_the_page_says_where_the_ranks_are(placed: Warehouse) -> None:
     html = page.build(placed.directory).html.replace("\u00a0", " ")
     part = html[html.index('id="side_by_side-table"') :]
-    told = part[: part.index("</table>")]
-    assert "all at vu" in told
+    table = part[: part.index("</table>")]
+    assert "all at vu" in table
     assert "This report contradicts" not in html
 
 

@@ -193,7 +193,7 @@ def test_a_value_without_a_place_on_its_axis_is_told_and_not_drawn(one_app: Path
     x = charts.field("x:Q", scale=axes.scale(type="log", domain=[1, 10]))
     chart = charts.Chart(rows.to_dicts()).mark("rule").encode(x=x, x2={"datum": 0})
     assert svg.is_broken(svg.render(chart, "made"))
-    drawn = page._drawn(Figure(name="made", heading="", caption="", chart=chart, rows=rows))
+    drawn = page._embed(Figure(name="made", heading="", caption="", chart=chart, rows=rows))
     assert not svg.is_broken(drawn)
     assert "not drawn: a value has no place on its axis" in drawn
 
@@ -305,7 +305,7 @@ def test_the_strip_has_rows_only_where_an_axis_was_varied(two: Context) -> None:
 
 
 def test_a_name_in_the_verdict_may_break_and_a_number_keeps_its_unit() -> None:
-    text = page._marked("**a name of 7 words** needs **1,000 Mbit/s** [[ [9, 2000] ]]")
+    text = page._to_html("**a name of 7 words** needs **1,000 Mbit/s** [[ [9, 2000] ]]")
     assert text.startswith(f"<b>a name of 7 words</b> needs <b>1,000{page.NBSP}Mbit/s</b>")
 
 
@@ -328,11 +328,11 @@ def walk(spec: object) -> list[list[dict[str, float]]]:
 
 def test_what_holds_it_back_is_said_above_the_bars(html: str) -> None:
     figure = html[html.index('<figure id="figure-limits">') :]
-    said = re.search(r'<p class="finding">(.*?)</p>\s*<div class="scroll picture">', figure)
-    assert said
-    assert said[1].startswith("At the baseline the application itself set the pace of nqueens")
+    finding = re.search(r'<p class="finding">(.*?)</p>\s*<div class="scroll picture">', figure)
+    assert finding
+    assert finding[1].startswith("At the baseline the application itself set the pace of nqueens")
     # the made-up law gives it a third at the lowest rate
-    assert "the network held it most at 1.06 ms · 4.99 Mbit/s, for 33 %." in said[1]
+    assert "the network held it most at 1.06 ms · 4.99 Mbit/s, for 33 %." in finding[1]
 
 
 def test_tables_without_limits_get_a_grey_bar_and_a_plain_answer(tmp_path: Path) -> None:

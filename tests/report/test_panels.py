@@ -55,9 +55,9 @@ def test_a_point_has_the_words_of_its_row() -> None:
     assert not svg.is_broken(picture)
 
 
-@pytest.mark.parametrize(("words", "told"), [(["baseline"] * 3, ["baseline"]), (["a", "b"], [])])
-def test_a_line_has_words_that_all_its_rows_share(words: list[str], told: list[str]) -> None:
-    assert carried(svg.render(panel("line", words), "made"), "data-tip") == told
+@pytest.mark.parametrize(("words", "labels"), [(["baseline"] * 3, ["baseline"]), (["a", "b"], [])])
+def test_a_line_has_words_that_all_its_rows_share(words: list[str], labels: list[str]) -> None:
+    assert carried(svg.render(panel("line", words), "made"), "data-tip") == labels
 
 
 def test_a_line_keeps_the_points_at_which_it_turns() -> None:

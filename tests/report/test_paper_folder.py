@@ -41,7 +41,7 @@ def sixth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_questions_of_a_paper_are_asked_and_printed(sixth: Path, tmp_path: Path) -> None:
     assert "sixth_runs" in figure_names()
-    assert figures.described(sixth, "sixth_runs")["row"] == "one run"
+    assert figures.read_description(sixth, "sixth_runs")["row"] == "one run"
     directory = tiny.runs(tmp_path / "swept", [tiny.run("r", baseline=True)])
     assert Warehouse(directory).rows("sixth_runs")["run"].to_list() == ["r"]
     assert "What the sixth paper asks" in page.build(directory).html

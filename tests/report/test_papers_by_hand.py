@@ -27,7 +27,7 @@ def published(directory: Path, paper: str) -> dict[tuple[str, str], tuple[float 
 
 def files_sent(name: str, streams: int, mbit_s: float, **changes: Any) -> dict[str, Any]:
     """A run of `bulk` in which each stream has three files of 2 s, one second after the other."""
-    told = {
+    application = {
         "problem": {"transport": "lambda"},
         "answer": {"streams": [{"mbit_s": mbit_s}] * streams},
         "ranks": [{"rank": rank, "host": host["name"]} for rank, host in enumerate(TEN)],
@@ -37,7 +37,7 @@ def files_sent(name: str, streams: int, mbit_s: float, **changes: Any) -> dict[s
             for rank in range(streams) for start in (0.5, 1.5, 2.5)
         ],
     }  # fmt: skip
-    row = tiny.run(name, app="lambda", hosts=TEN, json=json.dumps({"application": told}))
+    row = tiny.run(name, app="lambda", hosts=TEN, json=json.dumps({"application": application}))
     row |= {"problem": '{"files": 3, "source": "disk", "target": "disk", "transport": "lambda"}'}
     row |= {"rtt_asked_ns": 78_300_000, "rtt_measured_ns": 78_300_000, "loss": None}
     return row | changes
@@ -76,7 +76,7 @@ def test_one_stream_is_no_cluster(tmp_path: Path) -> None:
 
 def awari(name: str, **changes: Any) -> dict[str, Any]:
     """A run of two ranks at two sites; rank 0 is busy from 0.1 to 0.2 s and from 0.305 to 0.31."""
-    told = {
+    application = {
         "ranks": [{"rank": rank, "host": host["name"]} for rank, host in enumerate(tiny.HOSTS)],
         "phases": [
             {"name": "busy", "rank": 0, "start_s": 0.1, "end_s": 0.2},
@@ -85,7 +85,7 @@ def awari(name: str, **changes: Any) -> dict[str, Any]:
             {"name": "sync", "rank": 1, "start_s": 0.0, "end_s": 1.0},
         ],
     }
-    record = json.dumps({"application": told})
+    record = json.dumps({"application": application})
     return tiny.run(name, app="awari", ranks=2, variant=None, json=record) | changes
 
 

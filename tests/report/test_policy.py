@@ -142,7 +142,7 @@ def test_what_gets_into_the_page_does_not_run_or_fetch(
     tab.wait_for_timeout(200)
     assert tab.evaluate("window.hit") is None
     assert server.asked == []
-    assert any("Content Security Policy" in told for told in tab.complaints)
+    assert any("Content Security Policy" in complaint for complaint in tab.complaints)
     # The same does run or fetch where the policy is taken out: the test can fail.
     open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html, count=1)
     assert open_page != html
@@ -181,8 +181,8 @@ def test_a_report_of_hostile_names_runs_nothing(open_report: Any, hostile_report
     assert tab.locator("section").count() == 14
     assert tab.locator("script:not([type])").count() == 1
     assert tab.locator("img, iframe, [onerror], [onclick]").count() == 0
-    said = tab.locator("#runs-table").inner_text()
-    assert "window.hit" in said
+    table = tab.locator("#runs-table").inner_text()
+    assert "window.hit" in table
     assert "<!--<script>" in tab.locator("#requirement-table").inner_text()
 
 

@@ -199,8 +199,8 @@ def test_the_page_has_them_where_a_paper_is_named(made: Any) -> None:
         "Of 16 values and properties: 3 reproduced, 8 same shape, 3 not reproduced, 2 not here; "
         "not judged: 1 contradicted by the paper itself, 1 set-up" in part
     )
-    for said in ("44.0 MB", "first differs", "because nobody did it", "reproduced: within 20 %;"):
-        assert said in part[: part.index("</table>")], said
+    for words in ("44.0 MB", "first differs", "because nobody did it", "reproduced: within 20 %;"):
+        assert words in part[: part.index("</table>")], words
     assert "This report contradicts" not in html
 
 
@@ -208,10 +208,10 @@ def test_an_experiment_that_names_no_paper_has_none(
     one_app: Path, one_app_report: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     query(name="published", directory=one_app, output_format="csv", sql=False)
-    said = capsys.readouterr()
-    assert said.out.splitlines()[0].split(",")[: len(CONTRACT)] == CONTRACT
-    assert len(said.out.splitlines()) == 1
-    assert "the experiment names no paper" in said.err
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[0].split(",")[: len(CONTRACT)] == CONTRACT
+    assert len(printed.out.splitlines()) == 1
+    assert "the experiment names no paper" in printed.err
     assert 'id="papers"' not in one_app_report.read_text(encoding="utf-8").replace("\u00a0", " ")
 
 

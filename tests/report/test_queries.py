@@ -42,7 +42,7 @@ def test_every_name_of_the_contract_answers(warehouse: Warehouse) -> None:
 
 @pytest.mark.parametrize("name", figure_names())
 def test_every_column_is_described(warehouse: Warehouse, name: str) -> None:
-    described = figures.described(reports_folder(), name)
+    described = figures.read_description(reports_folder(), name)
     assert described["description"].endswith(".")
     assert list(described["columns"]) == warehouse.rows(name).columns
 

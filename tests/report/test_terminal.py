@@ -9,7 +9,7 @@ import pytest
 
 from flowsweep.render.terminal.rows import print_rows
 from flowsweep.warehouse import figure_names, reports_folder
-from flowsweep.warehouse.figures import described
+from flowsweep.warehouse.figures import read_description
 
 ROWS = pl.DataFrame(
     {
@@ -33,18 +33,18 @@ def printed(monkeypatch, capsys):
             monkeypatch.setenv("COLUMNS", str(width))
         monkeypatch.setattr(sys.stdout, "isatty", lambda: width is not None)
         print_rows(rows)
-        said = capsys.readouterr()
-        return said.out.splitlines(), said.err
+        printed_text = capsys.readouterr()
+        return printed_text.out.splitlines(), printed_text.err
 
     return run
 
 
 def test_a_file_gets_everything_and_so_does_a_wide_window(printed):
-    whole, said = printed(ROWS, None)
-    assert printed(ROWS, 200) == (whole, said)
+    whole, note = printed(ROWS, None)
+    assert printed(ROWS, 200) == (whole, note)
     assert whole[0].split() == ROWS.columns
     assert "large_messages false" in whole[1]
-    assert said == ""
+    assert note == ""
 
 
 def test_true_and_false_are_words(printed):
@@ -54,15 +54,15 @@ def test_true_and_false_are_words(printed):
 
 @pytest.mark.parametrize("width", [80, 60, 40, 24])
 def test_no_line_is_wider_than_the_window(printed, width):
-    lines, said = printed(ROWS, width)
+    lines, note = printed(ROWS, width)
     assert max(map(len, lines)) <= width
-    told = " ".join([lines[0], said])
-    assert all(name in told for name in ROWS.columns)
+    names = " ".join([lines[0], note])
+    assert all(name in names for name in ROWS.columns)
 
 
 def test_what_is_the_same_everywhere_is_told_once_and_text_is_cut(printed):
-    lines, said = printed(ROWS, 60)
-    assert said == "in every row: app awari\n"
+    lines, note = printed(ROWS, 60)
+    assert note == "in every row: app awari\n"
     assert lines[0].split() == ROWS.columns[1:]
     assert lines[1].startswith("stones 7, tun")
     assert "…" in lines[1]
@@ -71,33 +71,33 @@ def test_what_is_the_same_everywhere_is_told_once_and_text_is_cut(printed):
 
 def test_what_was_asked_goes_before_what_was_measured(printed):
     rows = ROWS.with_columns(rtt_asked_ms=pl.lit(2.0) * pl.col("runs_used"))
-    lines, said = printed(rows, 60)
+    lines, note = printed(rows, 60)
     assert lines[0].split() == ROWS.columns[1:]
-    assert "not shown: rtt_asked_ms (" in said
+    assert "not shown: rtt_asked_ms (" in note
 
 
 def test_named_columns_stay_as_long_as_there_are_others(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     print_rows(ROWS, first=["problem", "runs_used"])
-    said = capsys.readouterr()
-    assert said.out.splitlines()[0].split() == ["problem", "rtt_ms", "runs_used"]
-    assert "not shown: completion_s (" in said.err
+    output = capsys.readouterr()
+    assert output.out.splitlines()[0].split() == ["problem", "rtt_ms", "runs_used"]
+    assert "not shown: completion_s (" in output.err
 
 
 def test_of_named_columns_the_one_named_last_goes_first(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "24")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     print_rows(ROWS, first=["runs_used", "completion_s", "rtt_ms", "problem"])
-    said = capsys.readouterr()
-    assert said.out.splitlines()[0].split() == ["completion_s", "runs_used"]
-    assert "not shown: problem, rtt_ms (" in said.err
+    output = capsys.readouterr()
+    assert output.out.splitlines()[0].split() == ["completion_s", "runs_used"]
+    assert "not shown: problem, rtt_ms (" in output.err
 
 
 def test_one_row_keeps_its_columns(printed):
-    lines, said = printed(ROWS.head(1), 60)
+    lines, note = printed(ROWS.head(1), 60)
     assert lines[0].split() == ROWS.columns
-    assert said == ""
+    assert note == ""
 
 
 def test_many_rows_take_no_longer_each(printed):
@@ -110,5 +110,5 @@ def test_many_rows_take_no_longer_each(printed):
 
 @pytest.mark.parametrize("name", figure_names())
 def test_columns_that_stay_are_those_of_the_query(name):
-    about = described(reports_folder(), name)
+    about = read_description(reports_folder(), name)
     assert {*about.get("narrow", ())} <= {*about["columns"]}

@@ -21,7 +21,7 @@ def test_each_distribution_is_that_of_the_turns(
 ) -> None:
     end = {"think": "src_ip", "wait": "dst_ip"}[side]
     sites = [pl.col(ip).replace_strict(OWNERS).replace_strict(SITES) for ip in ("src_ip", "dst_ip")]
-    mine = table(one_app, "flows").filter(
+    own = table(one_app, "flows").filter(
         (pl.col(end).replace_strict(OWNERS) == pl.col("host")) & (sites[0] != sites[1])
     )
     ordered = table(one_app, "messages").sort("first_time", "last_time", "direction")
@@ -33,7 +33,7 @@ def test_each_distribution_is_that_of_the_turns(
             first=pl.col("first_time").cast(pl.Int64),
         )
         .filter(pl.col("before") != pl.col("direction"))
-        .join(mine.select(*KEY), on=KEY)
+        .join(own.select(*KEY), on=KEY)
         .join(counted_runs(one_app), on="run")
         .filter(pl.col("first").is_between(pl.col("start"), pl.col("end")))
         .filter((pl.col("run") != "nqueens-rate_10Mbit-r1") | (pl.col("host") != "pc3"))

@@ -31,11 +31,11 @@ def binned(directory: Path, sent: pl.DataFrame, width: int) -> pl.DataFrame:
     found = []
     for run in counted_runs(directory).iter_rows(named=True):
         first, end = run["start"] // BIN_NS, -(-run["end"] // BIN_NS)
-        mine = sent.filter(pl.col("run") == run["run"]).with_columns(
+        own = sent.filter(pl.col("run") == run["run"]).with_columns(
             bin=pl.col("bin_start").cast(pl.Int64) // BIN_NS - first
         )
         bins = end - first
-        for (series,), frame in mine.filter(pl.col("bin").is_between(0, bins - 1)).group_by(
+        for (series,), frame in own.filter(pl.col("bin").is_between(0, bins - 1)).group_by(
             "series"
         ):
             sums = dict(
@@ -53,8 +53,8 @@ def test_each_distribution_is_that_of_the_bins_of_a_host(
     direction: str, width: int, one_app: Path, rows: pl.DataFrame
 ) -> None:
     side = {"out": "src_ip", "in": "dst_ip"}[direction]
-    mine = pl.col(side) == pl.lit("10.77.2.1")
-    bins = table(one_app, "throughput").filter((pl.col("host") == "pc3") & mine)
+    is_own = pl.col(side) == pl.lit("10.77.2.1")
+    bins = table(one_app, "throughput").filter((pl.col("host") == "pc3") & is_own)
     found = binned(one_app, bins.with_columns(series=pl.lit("pc3")), width)
     shown = rows.filter(
         (pl.col("host") == "pc3") & (pl.col("direction") == direction)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import tiny
-from grid import HOSTS, PC1, PC3, SPANS, rows, told, with_transfers
+from grid import HOSTS, PC1, PC3, SPANS, make_record, rows, with_transfers
 
 from flowsweep import numbers
 from flowsweep.render import page
@@ -114,7 +114,7 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 rtt_asked_ns=round((10.1 + cell["latency_ms"]) * 1e6),
                 rate_asked_bit_s=3e8, loss=cell["loss_percent"] / 100, buffer_bytes=110_592,
                 jitter_ns=round(cell["jitter_ms"] * 1e6),
-                json=told(answer={"sizes": [size]}),
+                json=make_record(answer={"sizes": [size]}),
             ))  # fmt: skip
     return tiny.runs(folder, runs)
 
@@ -167,7 +167,7 @@ def test_a_problem_has_a_column_where_the_size_does_not_tell_it(
     sizes = [{"message_bytes": int(one.split()[0]) << 20, "mean_s": 1.0} for one in problems]
     warehouse = Warehouse(tiny.runs(tmp_path, [
         tiny.run(name, problem=json.dumps({"message": name}), rate_asked_bit_s=3e8,
-                 rtt_asked_ns=round(10.1 * tiny.MS), json=told(answer={"sizes": [size]}))
+                 rtt_asked_ns=round(10.1 * tiny.MS), json=make_record(answer={"sizes": [size]}))
         for name, size in zip(problems, sizes, strict=True)
     ]))  # fmt: skip
     drawn = transfer_errors.draw(Context(warehouse, page._series(warehouse, "")))
@@ -187,7 +187,7 @@ def test_the_set_up_nearest_to_the_paper_is_first(tmp_path: Path) -> None:
         tiny.run(
             f"r{number}", app=app, schedule=schedule, loss=loss / 100, rate_asked_bit_s=3e8,
             rtt_asked_ns=round((10.1 + latency) * 1e6), jitter_ns=round(jitter * 1e6),
-            json=told(answer={"sizes": [{"message_bytes": 4 << 20, "mean_s": seconds}]}),
+            json=make_record(answer={"sizes": [{"message_bytes": 4 << 20, "mean_s": seconds}]}),
         )
         for number, (app, schedule, loss, jitter, latency, seconds) in enumerate(measured)
     ]  # fmt: skip
@@ -208,14 +208,16 @@ def test_the_set_up_nearest_to_the_paper_is_first(tmp_path: Path) -> None:
 
 def test_no_other_link_is_compared_with_the_paper(tmp_path: Path) -> None:
     size = {"message_bytes": 4 << 20, "mean_s": 0.703}
-    tiny.runs(tmp_path, [tiny.run("r", json=told(answer={"sizes": [size]}))])
+    tiny.runs(tmp_path, [tiny.run("r", json=make_record(answer={"sizes": [size]}))])
     assert len(rows(tmp_path, "transfer_table")) == 1
     assert rows(tmp_path, "transfer_errors") == []
 
 
 def test_jitter_without_latency_is_a_share_of_nothing(tmp_path: Path) -> None:
     size = {"message_bytes": 1 << 20, "mean_s": 1.0}
-    tiny.runs(tmp_path, [tiny.run("r", jitter_ns=tiny.MS, json=told(answer={"sizes": [size]}))])
+    tiny.runs(
+        tmp_path, [tiny.run("r", jitter_ns=tiny.MS, json=make_record(answer={"sizes": [size]}))]
+    )
     (row,) = rows(tmp_path, "transfer_table")
     assert (row["latency_ms"], row["jitter_fraction"], row["jitter_ms"]) == (0.0, None, 1.0)
 

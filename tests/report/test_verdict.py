@@ -8,7 +8,7 @@ import pytest
 
 from flowsweep.analysis.need import EMULATOR_OFF
 from flowsweep.render import verdict_lightpaths
-from flowsweep.render.verdict import _joined, plain, verdict
+from flowsweep.render.verdict import _join, plain, verdict
 
 REQUIREMENT = {
     "app": "lu", "problem": "", "outcome": "completion_time", "better": "less",
@@ -264,7 +264,7 @@ def test_why_no_baseline_is_valid_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rtts", "said"),
+    ("rtts", "expected"),
     [
         ((1.0, 1.0), "These runs show what lu sent, not what it needs: neither RTT nor rate"),
         (
@@ -274,7 +274,7 @@ def test_why_no_baseline_is_valid_is_said() -> None:
     ],
 )
 def test_captures_without_a_completion_time_show_what_was_sent(
-    rtts: tuple[float, float], said: str
+    rtts: tuple[float, float], expected: str
 ) -> None:
     runs = [
         {
@@ -285,7 +285,7 @@ def test_captures_without_a_completion_time_show_what_was_sent(
         for rtt in rtts
     ]  # fmt: skip
     found = verdict([], [REQUIREMENT | {"baseline_value": None}], {("lu", ""): "lu"}, runs)
-    assert found.first.startswith(said)
+    assert found.first.startswith(expected)
 
 
 def test_captures_without_a_packet_are_no_evidence() -> None:
@@ -295,8 +295,10 @@ def test_captures_without_a_packet_are_no_evidence() -> None:
 
 
 def test_an_application_that_does_not_use_the_link_needs_nothing_of_it_that_is_known() -> None:
-    (said,) = sentences(threshold("rtt"), crossing_packets=0)
-    assert said.startswith("Nothing can be said about lu, as no packet crossed between the sites")
+    (sentence,) = sentences(threshold("rtt"), crossing_packets=0)
+    assert sentence.startswith(
+        "Nothing can be said about lu, as no packet crossed between the sites"
+    )
 
 
 def test_completion_times_without_captures_are_evidence() -> None:
@@ -330,8 +332,8 @@ def test_other_axes_are_told_by_the_tried_values_on_both_sides() -> None:
     buffer = of_axis(
         "buffer", "bytes", easier=2.0**18, harder=2.0**16, mildest=2.0**20, hardest=2.0**14
     )
-    (told,) = told_of_axes(loss, buffer)
-    assert told == (
+    (sentence,) = told_of_axes(loss, buffer)
+    assert sentence == (
         "lu needs a loss of at most 0 to 0.100 % and socket buffers of at least 64 KiB to 256 KiB "
         "to stay within 10 %, all else as at the baseline."
     )
@@ -360,13 +362,13 @@ def test_many_applications_with_other_axes_are_cut_with_their_number() -> None:
 
 
 def test_sentences_of_one_application_are_joined_to_one() -> None:
-    told = [
+    lines = [
         "**a** needs 8 Mbit/s.",
         "The RTT that **a** needs cannot be determined: 1 run.",
         "It is 50 % slower at 2 Mbit/s.",
     ]
     joined = "**a** needs 8 Mbit/s; the RTT that **a** needs cannot be determined: 1 run."
-    assert _joined(told) == joined
+    assert _join(lines) == joined
 
 
 def lightpath(app: str, number: int, peak: int, **changes: Any) -> dict[str, Any]:
@@ -381,8 +383,10 @@ def lightpath(app: str, number: int, peak: int, **changes: Any) -> dict[str, Any
 
 def lightpaths(*rows: dict[str, Any], has_sites: bool = True) -> str | None:
     labels = dict.fromkeys((row["app"], row["problem"]) for row in rows)
-    said = verdict_lightpaths.sentence(rows, {key: key[0] for key in labels}, has_sites=has_sites)
-    return said and plain(said)
+    sentence = verdict_lightpaths.sentence(
+        rows, {key: key[0] for key in labels}, has_sites=has_sites
+    )
+    return sentence and plain(sentence)
 
 
 def test_lightpaths_that_carry_all_are_told_together() -> None:

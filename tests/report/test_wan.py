@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import tiny
-from grid import ADDRESS, HOSTS, PC1, PC2, PC3, PC4, RANKS, SITE, one_run, rows, told
+from grid import ADDRESS, HOSTS, PC1, PC2, PC3, PC4, RANKS, SITE, make_record, one_run, rows
 
 from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
@@ -137,16 +137,16 @@ def test_one_site_has_no_wide_area(tmp_path: Path) -> None:
     assert "two sites" in str(Warehouse(tmp_path).lack("wan_throughput"))
 
 
-@pytest.mark.parametrize(("unknown", "told"), [(40_000, "80 % of the bytes"), (90, "")])
-def test_traffic_of_unknown_addresses_is_told(tmp_path: Path, unknown: int, told: str) -> None:
+@pytest.mark.parametrize(("unknown", "expected"), [(40_000, "80 % of the bytes"), (90, "")])
+def test_traffic_of_unknown_addresses_is_told(tmp_path: Path, unknown: int, expected: str) -> None:
     one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, {0: 10_000})})
     tiny.table(tmp_path, "flows", "r", "pc1", [
         tiny.flow(PC1, PC3, wire_bytes=10_000),
         tiny.flow(PC1, "10.77.9.9", wire_bytes=unknown, src_port=1),
     ])  # fmt: skip
     html = page.build(tmp_path).html.replace("\u00a0", " ")
-    assert html.count("went to or came from addresses of no known site") == 2 * bool(told)
-    assert told in html
+    assert html.count("went to or came from addresses of no known site") == 2 * bool(expected)
+    assert expected in html
 
 
 @pytest.mark.parametrize(
@@ -206,14 +206,14 @@ class Traffic:
                     series += tiny.bins(ADDRESS[sender], ADDRESS[receiver], sizes)
                     pair = (SITE[sender], SITE[receiver])
                     if pair[0] != pair[1]:
-                        mine = sums.setdefault(pair, [0] * self.STEPS * 10)
+                        steps = sums.setdefault(pair, [0] * self.STEPS * 10)
                         for number, size in sizes.items():
-                            mine[number] += size
+                            steps[number] += size
                 tiny.table(directory, "captures", run, sender, [tiny.capture()])
                 tiny.table(directory, "throughput", run, sender, series)
             self.bins[run] = sums
         links = {"between": ["west", "east"], "rate_bit_s": 1e6, "links": 2}
-        record = json.loads(told(ranks=RANKS)) | {"links": [links]}
+        record = json.loads(make_record(ranks=RANKS)) | {"links": [links]}
         end = tiny.T0 + self.STEPS * 100 * tiny.MS
         del record["application"]["start"], record["application"]["end"]
         tiny.runs(directory, [
@@ -257,11 +257,11 @@ def test_every_direction_agrees_with_plain_loops(traffic: tuple[Path, Traffic]) 
         for pair, sizes in truth.bins[run].items():
             series = truth.rates(run, lambda *other, pair=pair: other == pair)
             mean = truth.mean(run, lambda *other, pair=pair: other == pair)
-            mine = [r for r in found if (r["run"], r["from_site"], r["to_site"]) == (run, *pair)]
+            own = [r for r in found if (r["run"], r["from_site"], r["to_site"]) == (run, *pair)]
             steps = truth.steps(run, pair)
-            assert [row["max_mbit_s"] for row in mine] == pytest.approx(steps, abs=1e-4)
-            assert sum(row["wire_bytes"] for row in mine) == sum(sizes)
-            for row in mine:
+            assert [row["max_mbit_s"] for row in own] == pytest.approx(steps, abs=1e-4)
+            assert sum(row["wire_bytes"] for row in own) == sum(sizes)
+            for row in own:
                 assert row["run_mean_mbit_s"] == pytest.approx(mean, abs=1e-4)
                 assert row["run_p50_mbit_s"] == pytest.approx(quantile(series, 0.5), abs=1e-4)
                 assert row["run_p95_mbit_s"] == pytest.approx(quantile(series, 0.95), abs=1e-4)

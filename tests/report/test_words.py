@@ -25,12 +25,12 @@ NBSP = templates.NBSP
     ],
 )
 def test_a_number_stays_on_one_line_with_its_unit(text: str, bound: str) -> None:
-    assert templates.bound(text) == bound.replace("~", NBSP)
+    assert templates.bind_units(text) == bound.replace("~", NBSP)
 
 
 def test_markup_stays_markup() -> None:
-    assert isinstance(templates.bound(Markup("<b>1 ms</b>")), Markup)
-    assert not isinstance(templates.bound("<b>"), Markup)
+    assert isinstance(templates.bind_units(Markup("<b>1 ms</b>")), Markup)
+    assert not isinstance(templates.bind_units("<b>"), Markup)
 
 
 def test_a_cell_of_several_columns_leaves_an_unknown_line_out() -> None:

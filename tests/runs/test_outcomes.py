@@ -41,7 +41,7 @@ def test_outcomes_of_run_json_and_of_app_json_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "place", "said"),
+    ("outcomes", "place", "message"),
     [
         ({"tps": 3}, "outcomes", "not a list of outcomes"),
         ([{**TPS, "better": "higher"}], "outcomes[0].better", "not what it should be"),
@@ -55,13 +55,13 @@ def test_outcomes_of_run_json_and_of_app_json_are_read(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("file", ["run", "app"])
 def test_what_is_no_outcome_is_told_with_its_place(
-    tmp_path: Path, file: str, outcomes: Any, place: str, said: str
+    tmp_path: Path, file: str, outcomes: Any, place: str, message: str
 ) -> None:
     record = {"run": {"axes": {}}, file: {"axes": {}, "outcomes": outcomes}}
     with pytest.raises(FlowsweepError) as caught:
         run_records.read_rows(made(tmp_path, one=record))
     assert f"{file}.json: {place}: " in caught.value.what
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_a_name_means_one_thing_in_all_runs_of_an_application(tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ def test_a_capture_that_is_passed_over_for_its_name_is_told(tmp_path: Path, comm
     assert done.returncode == 0
     first, *notes = done.stderr.splitlines()
     assert first.startswith("r: 1 host, 2 packets")
-    told = [line.removeprefix(f"note: {tmp_path}/r/") for line in notes if "note:" in line]
-    assert told == [
+    notes_on = [line.removeprefix(f"note: {tmp_path}/r/") for line in notes if "note:" in line]
+    assert notes_on == [
         "conn.log.gz: passed over, as it does not say of which host it is",
         *(
             f"{name}: passed over, though it begins like a capture"

@@ -65,7 +65,7 @@ def test_a_captured_host_that_no_site_has_is_told(runs, command, tmp_path):
         (directory / run / "pc3.pcap").touch()
     path = directory.parent / "experiment.yaml"
     note = f"note: {path}: `sites` does not name these hosts of the captures: pc3\n"
-    for text, told in (
+    for text, expected in (
         ("sites: {west: [pc1], east: [pc03]}", note),
         ("sites: {west: [pc1], east: [pc3, pc4]}", ""),
         ("title: mine", ""),
@@ -73,13 +73,15 @@ def test_a_captured_host_that_no_site_has_is_told(runs, command, tmp_path):
         path.write_text(text)
         output = tmp_path / "runs.parquet"
         done = command("flowsweep", "runs", directory, "--experiment", path, "-o", output)
-        assert (done.returncode, done.stderr) == (0, told)
+        assert (done.returncode, done.stderr) == (0, expected)
 
 
 def test_spark_is_told_a_type_for_every_column(runs, tmp_path):
     run_records.write_table(runs(a={"completion_s": 1}), tmp_path / "runs.parquet", None)
-    told = json.loads(pl.read_parquet_metadata(tmp_path / "runs.parquet")[run_records.SPARK_SCHEMA])
-    types = {field["name"]: field["type"] for field in told["fields"]}
+    schema = json.loads(
+        pl.read_parquet_metadata(tmp_path / "runs.parquet")[run_records.SPARK_SCHEMA]
+    )
+    types = {field["name"]: field["type"] for field in schema["fields"]}
     assert list(types) == pl.read_parquet(tmp_path / "runs.parquet").columns
     assert (types["run"], types["start"], types["loss"]) == ("string", "long", "double")
     assert types["hosts"]["elementType"]["fields"][0]["type"] == "string"

@@ -171,23 +171,23 @@ def test_what_the_ring_removed_stays_in_the_tables(folder, once):
 
 
 def test_what_the_ring_removed_before_it_was_parsed_is_told(folder, once):
-    told = folder / "pc1.capture.json"
+    manifest_path = folder / "pc1.capture.json"
     for number in range(2):
         write(folder / f"pc1-{number:05}.pcap", number * HOUR_S + 10)
-    manifest(told)
+    manifest(manifest_path)
     once()
     # Both that were parsed are gone: nothing is lost.
     for number in range(2):
         (folder / f"pc1-{number:05}.pcap").unlink()
     write(folder / "pc1-00002.pcap", 2 * HOUR_S)
-    manifest(told, removed_files=2)
+    manifest(manifest_path, removed_files=2)
     done = once()
     assert done.returncode == 0, done.stderr
     assert "removed before" not in done.stderr
     # Three more were removed, of which one was parsed.
     (folder / "pc1-00002.pcap").unlink()
     write(folder / "pc1-00005.pcap", 5 * HOUR_S)
-    manifest(told, removed_files=5)
+    manifest(manifest_path, removed_files=5)
     done = once()
     assert done.returncode == 1
     assert f"{folder}: captures of pc1 were removed before they were parsed" in done.stderr
@@ -195,10 +195,10 @@ def test_what_the_ring_removed_before_it_was_parsed_is_told(folder, once):
     assert "remedy    more room for the ring (--max-disk" in done.stderr
     # Another start of the agent counts from 0, and what was lost before it stays lost.
     (folder / "before").mkdir()
-    for path in (told, folder / "pc1-00005.pcap"):
+    for path in (manifest_path, folder / "pc1-00005.pcap"):
         path.rename(folder / "before" / path.name)
     write(folder / "pc1-00001.pcap", 7 * HOUR_S)
-    manifest(told, removed_files=1, start="2026-03-29T05:30:00Z")
+    manifest(manifest_path, removed_files=1, start="2026-03-29T05:30:00Z")
     done = once()
     assert "2 of the 5 files" in done.stderr
     assert "1 of the 1 files" in done.stderr
@@ -225,22 +225,22 @@ def test_files_that_the_service_moved_at_its_restart_are_the_same(folder, once):
 
 
 def test_drops_are_counted_once_with_the_hour_parsed_next(folder, once):
-    told = folder / "pc1.capture.json"
+    manifest_path = folder / "pc1.capture.json"
     write(folder / "pc1.pcap", 10)
-    manifest(told, dropped_kernel=3, dropped_interface=1)
+    manifest(manifest_path, dropped_kernel=3, dropped_interface=1)
     once()
     write(folder / "pc1-00001.pcap", HOUR_S)
-    manifest(told, dropped_kernel=3, dropped_interface=1)
+    manifest(manifest_path, dropped_kernel=3, dropped_interface=1)
     once()
     write(folder / "pc1-00002.pcap", 2 * HOUR_S)
-    manifest(told, dropped_kernel=10, dropped_interface=1)
+    manifest(manifest_path, dropped_kernel=10, dropped_interface=1)
     once()
     # Parsed again, an hour keeps what was counted with it.
     write(folder / "pc1-00000.pcap", 20)
     once()
     # Another start counts from 0.
     write(folder / "pc1-00003.pcap", 3 * HOUR_S)
-    manifest(told, dropped_kernel=2, start="2026-03-29T03:00:00Z")
+    manifest(manifest_path, dropped_kernel=2, start="2026-03-29T03:00:00Z")
     once()
     rows = pl.scan_parquet(
         folder.parent / "results/ring/tables/*/*/captures.parquet", hive_partitioning=True
@@ -282,12 +282,12 @@ def test_a_file_that_goes_while_its_first_packet_is_read_is_no_fault(
         return plain(packets, schema)
 
     monkeypatch.setattr(arrivals._Packets, "__arrow_c_stream__", stream)
-    said = []
-    watched = arrivals.Folder(folder, 1.0, said.append)
+    lines = []
+    watched = arrivals.Folder(folder, 1.0, lines.append)
     assert watched.arrivals() == []
     expected = [] if is_removed else ["pc1.pcap"]
     assert [one.path.name for one in watched.arrivals()] == expected
-    assert not said
+    assert not lines
 
 
 def test_results_of_something_else_are_kept(folder, once, tmp_path):
@@ -318,9 +318,9 @@ def test_it_goes_on_until_a_signal_and_after_it(folder, until):
         wanted = folder.parent / f"results/ring/runs/2026-03-29-{10 + number:02}h00m00s/run.json"
         until(wanted.exists, "the hour that arrived meanwhile")
         running.send_signal(signal.SIGTERM)
-        _, told = running.communicate(timeout=60)
+        _, errors = running.communicate(timeout=60)
         assert running.returncode == 0
-        assert told.count(f"{FIRST}: 1 host, 1 packet") == (number == 1)
+        assert errors.count(f"{FIRST}: 1 host, 1 packet") == (number == 1)
     assert len(packets(folder)) == 5
 
 
@@ -391,19 +391,19 @@ def test_a_folder_that_is_not_there_is_told(once):
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "message"),
     [
         ("--interval=10000h", "too long; expected at most a year"),
         ("--period=500ms", "whole seconds"),
         ("--quiet=soon", "expected a time with a unit"),
     ],
 )
-def test_times_that_are_none_are_refused(once, folder, option, told):
+def test_times_that_are_none_are_refused(once, folder, option, message):
     folder.mkdir()
     assert "no captures there yet" in once().stderr
     done = once(option)
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
     assert "a fault of flowsweep" not in done.stderr
 
 
@@ -456,5 +456,5 @@ def test_times_out_of_every_range_stop_nothing(command, folder, once, once_with_
     write(folder / "pc2.pcap", 10)
     done = once_with_report()
     assert (done.returncode, done.stdout) == (0, "results/ring/report.html\n"), done.stderr
-    told = command("flowsweep", "query", "run_table", folder.parent / "results/ring")
-    assert told.returncode == 0, told.stderr
+    printed = command("flowsweep", "query", "run_table", folder.parent / "results/ring")
+    assert printed.returncode == 0, printed.stderr

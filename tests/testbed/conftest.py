@@ -110,8 +110,8 @@ def wait_running(process: subprocess.Popen[str]) -> dict[int, str]:
     # What only starts others is gone a moment later.
     while not (_all_run(tree) and tree == before):
         if process.poll() is not None:
-            said = process.stderr.read() if process.stderr else ""
-            pytest.fail(f"it ended with {process.returncode} before its program ran: {said}")
+            errors = process.stderr.read() if process.stderr else ""
+            pytest.fail(f"it ended with {process.returncode} before its program ran: {errors}")
         assert time.monotonic() < end, f"the program did not start: {tree}"
         time.sleep(0.3 if _all_run(tree) else 0.05)
         before, tree = tree, descendants(process.pid)

@@ -83,17 +83,17 @@ def test_both_applications_are_in_the_captures_and_told_apart_by_their_ports(mak
     assert record["status"] == "valid", record["reason"]
     assert record["app"] == "nqueens"
     assert record["application"]["app"] == "nqueens"
-    told = record["beside"]
-    assert (told["app"], told["mpi_ports"]) == ("jigsaw", list(PORTS))
+    beside = record["beside"]
+    assert (beside["app"], beside["mpi_ports"]) == ("jigsaw", list(PORTS))
     # Its time is that of the main program; rounds of the other one are shorter.
-    assert told["rounds"] == len(told["completion_s"]) > 0
-    assert all(0 < seconds < record["completion_s"] for seconds in told["completion_s"])
+    assert beside["rounds"] == len(beside["completion_s"]) > 0
+    assert all(0 < seconds < record["completion_s"] for seconds in beside["completion_s"])
     assert len(record["machine"]["ranks"]) == len(record["ranks"])
     for host in ("pc1", "pc2"):
         pairs = ports(output / f"{host}.pcap.zst", "tcp")
         others = [pair for pair in pairs if is_others(pair)]
         # Each round has connections of its own, and the main program one, both ways.
-        assert len(others) >= 2 * told["rounds"]
+        assert len(others) >= 2 * beside["rounds"]
         assert 2 <= len(pairs) - len(others) <= 4
     assert not list(output.glob("*beside*"))
 
@@ -101,9 +101,9 @@ def test_both_applications_are_in_the_captures_and_told_apart_by_their_ports(mak
 def test_a_command_beside_it_is_begun_again_and_nothing_of_it_is_left(make):
     record, output = make("telling")
     assert record["status"] == "valid", record["reason"]
-    told = record["beside"]
-    assert (told["rounds"] > 1, told["mpi_ports"]) == (True, None)
-    assert told["completion_s"] == [None] * told["rounds"]
+    beside = record["beside"]
+    assert (beside["rounds"] > 1, beside["mpi_ports"]) == (True, None)
+    assert beside["completion_s"] == [None] * beside["rounds"]
     assert any(5555 in pair for pair in ports(output / "pc2.pcap.zst", "udp"))
     commands = [read(path) for path in Path("/proc").glob("[0-9]*/cmdline")]
     assert commands

@@ -44,12 +44,12 @@ def make(tmp_path, namespaces, flowsweep):
 
 
 def test_it_runs_on_every_host_and_knows_the_others(make):
-    record, said = make(
+    record, output = make(
         "echo $FLOWSWEEP_RANK $FLOWSWEEP_RANKS $FLOWSWEEP_HOST $(hostname) $FLOWSWEEP_PROBLEM "
         "$FLOWSWEEP_HOSTS $FLOWSWEEP_SITES"
     )
     addresses = "pc1=10.77.1.1,pc2=10.77.1.2,pc3=10.77.2.1 pc1=west,pc2=west,pc3=east"
-    assert sorted(said) == [
+    assert sorted(output) == [
         f'{rank} 3 {host} {host} {{"size": 3}} {addresses}'
         for rank, host in enumerate(["pc1", "pc2", "pc3"])
     ]
@@ -58,8 +58,8 @@ def test_it_runs_on_every_host_and_knows_the_others(make):
 
 @pytest.mark.parametrize(("where", "host"), [("first", "pc1"), ("hub", "hub")])
 def test_it_runs_where_it_is_told(make, where, host):
-    _, said = make("hostname", where)
-    assert said == [host]
+    _, output = make("hostname", where)
+    assert output == [host]
 
 
 def test_its_time_is_from_its_start_to_the_end_of_the_last_process(make, measurement):

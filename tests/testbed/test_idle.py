@@ -62,8 +62,8 @@ def test_jitter_of_either_direction_explains_some_of_a_longer_way(spec, text, mo
     made = spec(text)
     assert faults(made, 20 + most_ms) == ([], [])
     for found in faults(made, 20 + most_ms + 5):
-        [said] = found
-        assert "20.00 ms before" in said
+        [fault] = found
+        assert "20.00 ms before" in fault
 
 
 @pytest.mark.parametrize(

@@ -107,10 +107,10 @@ def test_what_others_can_change_is_neither_run_nor_read(machine, folder, tmp_pat
     tmp_path.chmod(0o1777)
     subprocess.run(["sh", "-ec", KINDS[kind]], cwd=folder.parent, check=True)
     done = machine("state; echo ====; keeper </dev/null; echo code $?; echo ====; state")
-    before, said, after = done.stdout.split("====\n")
+    before, output, after = done.stdout.split("====\n")
     assert before == after
-    assert said.endswith("code 2\n"), done.stdout + done.stderr
-    error, expected, remedy = said.splitlines()[-2].removeprefix("error: ").split("\t")
+    assert output.endswith("code 2\n"), done.stdout + done.stderr
+    error, expected, remedy = output.splitlines()[-2].removeprefix("error: ").split("\t")
     assert str(tmp_path) in error
     assert expected
     assert remedy
@@ -213,10 +213,10 @@ done <FOLDER/../bad
 printf '%s\\n' 'flowsweep-record 1' 'sysctl net.ipv4.tcp_rmem 1 2 3' >$here/record
 keeper </dev/null; echo "code $?"
 """)
-    said = done.stdout.splitlines()
-    assert said.count("code 2") == len(BAD) + 1, done.stdout + done.stderr
-    assert "changed" not in said
-    assert sum(line.count("by hand, then rm /run/flowsweep/") for line in said) == len(BAD) + 1
+    printed = done.stdout.splitlines()
+    assert printed.count("code 2") == len(BAD) + 1, done.stdout + done.stderr
+    assert "changed" not in printed
+    assert sum(line.count("by hand, then rm /run/flowsweep/") for line in printed) == len(BAD) + 1
     assert not (folder.parents[1] / "owned").exists()
 
 
@@ -235,10 +235,10 @@ mount -o remount,size=20m /run
 {fill}
 state; echo ====; keeper </dev/null; echo code $?; echo ====; state; ls /run/flowsweep/*
 """)
-    before, said, after = done.stdout.split("====\n")
+    before, output, after = done.stdout.split("====\n")
     assert after == before + "lock\n", done.stderr
-    assert said.endswith("code 2\n"), done.stdout + done.stderr
-    found, expected, remedy = said.splitlines()[-2].removeprefix("error: ").split("\t")
+    assert output.endswith("code 2\n"), done.stdout + done.stderr
+    found, expected, remedy = output.splitlines()[-2].removeprefix("error: ").split("\t")
     assert where in found
     assert expected
     assert "free some space there" in remedy

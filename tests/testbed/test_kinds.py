@@ -117,9 +117,11 @@ def third(tmp_path_factory: pytest.TempPathFactory):
 
 def test_the_import_contracts_name_every_kind() -> None:
     """`make check` keeps apart only those that are named there."""
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    apart = next(one["modules"] for one in told if one["type"] == "independence")
-    unknown = next(one["forbidden_modules"] for one in told if one["type"] == "forbidden")
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    apart = next(one["modules"] for one in contracts if one["type"] == "independence")
+    unknown = next(one["forbidden_modules"] for one in contracts if one["type"] == "forbidden")
     assert set(apart) == set(unknown) == set(testbeds.KINDS.values())
 
 
@@ -195,8 +197,8 @@ def test_a_sweep_of_which_some_runs_succeed_goes_on(third, tmp_path: Path) -> No
 
 def test_a_key_of_app_json_that_is_almost_right_is_told(third, tmp_path: Path) -> None:
     path = write(tmp_path, 0)
-    told = json.dumps('echo \'{"completion": 1.5, "own": 1}\' > $FLOWSWEEP_OUTPUT')
-    path.write_text(path.read_text().replace("'exit 0'", told))
+    command_text = json.dumps('echo \'{"completion": 1.5, "own": 1}\' > $FLOWSWEEP_OUTPUT')
+    path.write_text(path.read_text().replace("'exit 0'", command_text))
     done = third("run", path, "-o", tmp_path / "one")
     assert "app.json: `completion` is not read; `completion_s` would be" in done.stderr
     assert "`own`" not in done.stderr

@@ -66,8 +66,10 @@ def test_what_is_asked_for_reaches_the_emulator(spec):
 def test_every_axis_of_sockets_is_in_the_description(spec):
     """By the name of its field, so that a new one cannot be forgotten."""
     made = vars(spec(buffer="64KiB", congestion="reno"))
-    told = {axis.field: made[axis.field] for axis in AXES.values() if axis.applies_to == "sockets"}
-    asked = {field: value for field, value in told.items() if value is not None}
+    sockets = {
+        axis.field: made[axis.field] for axis in AXES.values() if axis.applies_to == "sockets"
+    }
+    asked = {field: value for field, value in sockets.items() if value is not None}
     assert asked == {"buffer_bytes": 65_536, "congestion": "reno"}
 
 
@@ -101,9 +103,9 @@ def test_routes_of_real_machines_stay_as_they_are(tmp_path):
 
 
 def test_the_disciplines_of_either_way_are_tried(spec):
-    assert "codel" not in netem.tried(spec())
+    assert "codel" not in netem.list_trials(spec())
     back = "pairs: [{between: [east, west], back: {discipline: codel}}]\n"
-    assert "codel" in netem.tried(spec(EXPERIMENT + back))
+    assert "codel" in netem.list_trials(spec(EXPERIMENT + back))
 
 
 def test_a_way_back_says_only_what_differs(spec):
@@ -138,18 +140,18 @@ def test_a_schedule_changes_only_what_it_says(spec):
 
 def test_netem_between_nodes_of_slurm_has_the_words_that_it_has_in_namespaces(spec):
     made = link_with(spec, "loss: 1%")
-    told = {name: text.splitlines() for name, text in slurm_links.batches(made).items()}
-    assert told["netem.tc"] == netem.commands(made)
+    commands = {name: text.splitlines() for name, text in slurm_links.batches(made).items()}
+    assert commands["netem.tc"] == netem.commands(made)
     assert (
         "qdisc add dev wan-east root handle 11: netem limit 4167 delay 10000.000us loss random 1%"
-        in (told["netem.tc"])
+        in (commands["netem.tc"])
     )
-    assert any(" htb rate 100000000bit " in line for line in told["netem.tc"])
+    assert any(" htb rate 100000000bit " in line for line in commands["netem.tc"])
     # Every interface that gets a discipline is made, and each host is told of once a bridge.
-    made_here = " ".join(told["netem.ip"])
+    made_here = " ".join(commands["netem.ip"])
     assert all(device in made_here for device in netem.devices(made))
     for host in made.hosts:
-        assert [line.split()[4] for line in told["netem.bridge"] if host.mac in line] == [
+        assert [line.split()[4] for line in commands["netem.bridge"] if host.mac in line] == [
             f"vx-{host.site}",
             f"wan-{host.site}",
         ]
@@ -158,14 +160,14 @@ def test_netem_between_nodes_of_slurm_has_the_words_that_it_has_in_namespaces(sp
 def test_netem_is_refused_between_nodes_where_it_cannot_make_the_links(spec):
     text = EXPERIMENT.replace("100Mbit/s}", "100Mbit/s, links: 2}")
     with pytest.raises(FlowsweepError, match="netem cannot be used") as refused:
-        slurm_links.overlaid(spec(text + "emulation: {backend: netem}\n"), [], "10.0.0.1")
+        slurm_links.overlay(spec(text + "emulation: {backend: netem}\n"), [], "10.0.0.1")
     assert refused.value.found == "netem cannot do parallel links"
 
 
 def test_links_between_nodes_of_slurm_have_no_schedule(spec):
     changing = spec(EXPERIMENT + "schedule: [{at: 5s, links: 2}]\n")
     with pytest.raises(FlowsweepError, match="do not change while a program runs"):
-        slurm_links.overlaid(changing, [], "10.0.0.1")
+        slurm_links.overlay(changing, [], "10.0.0.1")
 
 
 def test_overhead_and_uplinks(spec):
@@ -204,8 +206,8 @@ def test_netem_reorders_only_if_asked(spec):
 
 @pytest.mark.parametrize("more", ["links: 2", "queue_packets: 10"])
 def test_netem_is_not_taken_for_what_it_cannot_do(spec, more):
-    assert netem.unable(spec()) is None
-    assert netem.unable(link_with(spec, more)) is not None
+    assert netem.find_unable(spec()) is None
+    assert netem.find_unable(link_with(spec, more)) is not None
 
 
 def test_disciplines_lie_between_the_sites_in_the_middle(spec):
@@ -249,12 +251,12 @@ def test_tc_reads_every_command(spec, namespaces):
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode != 9, done.stderr
-    said = [line for line in done.stderr.splitlines() if not line.startswith("Command failed")]
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("Command failed")]
     # What a kernel without a discipline says, and what then has no parent.
     lacking = ("qdisc kind is unknown", "class not found", "Failed to find specified qdisc",
                "Parent Qdisc doesn't exist", "We have an error talking to the kernel",
                "TC classifier not found")  # fmt: skip
-    assert [line for line in said if not any(known in line for known in lacking)] == []
+    assert [line for line in errors if not any(known in line for known in lacking)] == []
 
 
 def test_counters_of_both_stages_make_one_link():

@@ -39,11 +39,11 @@ def let_go(subject):
 
 def test_who_waits_says_for_whom_again_and_how_long(subject, let_go, monkeypatch):
     monkeypatch.setattr(lock, "TELL_S", 0.2)
-    said: list[str] = []
+    messages: list[str] = []
 
     def say(text: str) -> None:
-        said.append(text)
-        if len(said) == 3:
+        messages.append(text)
+        if len(messages) == 3:
             let_go()
 
     begin = time.monotonic()
@@ -52,17 +52,17 @@ def test_who_waits_says_for_whom_again_and_how_long(subject, let_go, monkeypatch
         # Processes are forked from here on: there is no other thread of ours.
         assert "waiting" not in {thread.name for thread in threading.enumerate()}
     assert time.monotonic() - begin > 0.4
-    assert said[0] == "waiting: the testbed of this machine is used by run other (process 7)"
-    assert said[1] == "waiting for 1 s: the testbed is used by run other (process 7)"
-    assert said[-1] == "waited 1 s for the testbed"
+    assert messages[0] == "waiting: the testbed of this machine is used by run other (process 7)"
+    assert messages[1] == "waiting for 1 s: the testbed is used by run other (process 7)"
+    assert messages[-1] == "waited 1 s for the testbed"
 
 
 def test_who_need_not_wait_says_nothing(subject):
-    said: list[str] = []
+    messages: list[str] = []
     assert lock.user(subject) is None
-    with lock.exclusive("run mine", said.append, lock.open_file(subject)):
+    with lock.exclusive("run mine", messages.append, lock.open_file(subject)):
         pass
-    assert said == []
+    assert messages == []
     assert lock.user(subject) is None
 
 

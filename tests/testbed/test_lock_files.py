@@ -111,17 +111,17 @@ def test_a_name_that_cannot_be_shown_is_not_shown(folder):
     path.write_bytes(b"run \x1b]0;owned\x07\x9b2J (process 7)\n")
     descriptor = lock.open_file()
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    said: list[str] = []
+    messages: list[str] = []
 
     def say(text: str) -> None:
-        said.append(text)
+        messages.append(text)
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     with lock.exclusive("run mine", say):
         pass
     os.close(descriptor)
-    assert said[0].isprintable()
-    assert "run ?]0;owned?" in said[0]
+    assert messages[0].isprintable()
+    assert "run ?]0;owned?" in messages[0]
 
 
 def test_a_long_purpose_leaves_a_file_that_the_next_one_takes(folder):
@@ -163,14 +163,16 @@ def test_a_user_waits_for_root(folder, another_user):
 def test_root_waits_for_a_user_who_made_the_lock(folder, another_user):
     process = another_user()
     assert process.stdout.readline() == "held\n"
-    said: list[str] = []
+    messages: list[str] = []
 
     def say(text: str) -> None:
-        said.append(text)
+        messages.append(text)
         process.stdin.close()
 
     with lock.exclusive("run mine", say):
-        assert said[0].startswith("waiting: the testbed of this machine is used by run theirs (pro")
+        assert messages[0].startswith(
+            "waiting: the testbed of this machine is used by run theirs (pro"
+        )
         assert str(lock.user()).startswith("run mine (process")
     assert process.wait(20) == 0
     assert (folder / lock.LOCK_NAME).stat().st_uid == NOBODY

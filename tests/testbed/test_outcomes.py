@@ -142,7 +142,7 @@ def test_of_a_long_output_both_ends_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("workload", "said"),
+    ("workload", "message"),
     [
         ({"app": "nqueens", "outcomes": {"tps": TPS}}, "an app reports its outcomes itself"),
         ({"command": "x", "outcomes": {"tps": "measured"}}, "tps is not measured"),
@@ -151,7 +151,7 @@ def test_of_a_long_output_both_ends_are_read(tmp_path):
         ({"command": "x", "outcomes": {"tps": {"pattern": "(a)"}}}, "better"),
     ],
 )
-def test_what_is_no_outcome_is_refused_in_an_experiment_file(tmp_path, workload, said):
+def test_what_is_no_outcome_is_refused_in_an_experiment_file(tmp_path, workload, message):
     from flowsweep import experiment
 
     path = tmp_path / "own.yaml"
@@ -159,4 +159,4 @@ def test_what_is_no_outcome_is_refused_in_an_experiment_file(tmp_path, workload,
     path.write_text(json.dumps(data))
     with pytest.raises(FlowsweepError) as caught:
         experiment.load(path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)

@@ -63,10 +63,10 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize(("told", "is_kept"), TOLD.values(), ids=TOLD)
-def test_what_an_application_tells_is_kept_where_it_can_be_read_again(tmp_path, told, is_kept):
+@pytest.mark.parametrize(("content", "is_kept"), TOLD.values(), ids=TOLD)
+def test_what_an_application_tells_is_kept_where_it_can_be_read_again(tmp_path, content, is_kept):
     path = tmp_path / "app.json"
-    path.write_text(json.dumps(told, ensure_ascii=False))
+    path.write_text(json.dumps(content, ensure_ascii=False))
     application, _ = inputs.read_object(path, "the record of an application", "{}")
     folder = RunFolder(tmp_path / "runs/r1")
     folder.stage()

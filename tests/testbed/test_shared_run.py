@@ -82,16 +82,16 @@ def test_what_others_put_there_is_refused_and_kept(shared, flowsweep, kind, plac
 
 
 def test_a_folder_with_captures_is_kept_whosever_it_is(shared, flowsweep):
-    mine = shared / "one"
-    mine.mkdir()
+    own = shared / "one"
+    own.mkdir()
     for name in ("a.pcap", "pc1.capture.json", "app.json", "program.log"):
-        (mine / name).write_text("all there is")
-    before = state(mine)
-    done = flowsweep("run", shared.parent / "small.yaml", "-o", mine)
+        (own / name).write_text("all there is")
+    before = state(own)
+    done = flowsweep("run", shared.parent / "small.yaml", "-o", own)
     assert done.returncode == 2
     assert "a.pcap, app.json, pc1.capture.json and 1 more" in done.stderr
-    assert f"rm -r {mine}" in done.stderr
-    assert state(mine) == before
+    assert f"rm -r {own}" in done.stderr
+    assert state(own) == before
 
 
 def test_a_run_of_one_s_own_is_made_again_and_keeps_what_lies_beside_it(shared, flowsweep):
@@ -126,9 +126,9 @@ def test_a_signal_at_any_time_leaves_nothing(shared, number, after_s):
     time.sleep(after_s)
     tree = descendants(process.pid)
     process.send_signal(number)
-    _, said = process.communicate(timeout=LIMIT_S)
+    _, output = process.communicate(timeout=LIMIT_S)
     # A handler is not there from the first moment on; a short run may be over by then.
-    assert process.returncode in (-number, 128 + number, 0), said
-    assert "Traceback" not in said
+    assert process.returncode in (-number, 128 + number, 0), output
+    assert "Traceback" not in output
     assert wait_gone(tree) == {}
     assert [path.name for path in shared.iterdir()] == ([] if process.returncode else ["one"])

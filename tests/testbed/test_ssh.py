@@ -147,8 +147,8 @@ def test_a_run_is_captured_on_every_machine_and_leaves_each_as_it_was(machines, 
     script = f"rm -rf one\n{STATE}\necho ====\nflowsweep run ssh.yaml -o one || exit 4\n{STATE}"
 
     def run():
-        said, folder = machines(command, script)
-        before, after = said.split("====\n")
+        output, folder = machines(command, script)
+        before, after = output.split("====\n")
         assert before == after
         assert "src 10.77.1.1" in before
         return folder, json.loads((folder / "one" / "run.json").read_text())
@@ -184,8 +184,8 @@ echo ====
 flowsweep run ssh.yaml -o one ; [ $? = 1 ] || exit 4
 {STATE}
 """
-    said, folder = machines("true", script)
-    before, after = said.split("====\n")
+    output, folder = machines("true", script)
+    before, after = output.split("====\n")
     assert before == after
     record = json.loads((folder / "one" / "run.json").read_text())
     assert (record["status"], record["completion_s"]) == ("failed", None)
@@ -205,13 +205,13 @@ flowsweep run ssh.yaml -o one || exit 4
 pgrep -r S,R,D -f -x 'python3 -um http.server 7000' && exit 8
 ls there/pc3
 """
-    said, folder = machines(client, script, f", where: first, serve: {serve}")
+    output, folder = machines(client, script, f", where: first, serve: {serve}")
     record = json.loads((folder / "one" / "run.json").read_text())
     assert record["status"] == "valid", record["reason"]
     log = (folder / "one" / "serve-pc3.log").read_text()
     assert log.startswith("up on pc3\n")
     assert '"GET / HTTP/1.1" 200' in log
-    assert "serve" not in said
+    assert "serve" not in output
 
 
 def test_an_mpi_command_is_one_world_over_the_machines(machines):
@@ -253,8 +253,8 @@ pgrep -r S,R,D -f -x 'sleep 300' && exit 8
 pgrep -r S,R,D -x flowsweep-captu && exit 8
 {STATE}
 """
-    said, folder = machines("exec sleep 300", script)
-    before, after = said.split("====\n")
+    output, folder = machines("exec sleep 300", script)
+    before, after = output.split("====\n")
     assert before == after
     assert json.loads((folder / "one" / "run.json").read_text())["status"] == "valid"
 
@@ -272,14 +272,14 @@ flowsweep run ssh.yaml -o one 2>said; echo code $? >>said
 {STATE}
 ls there/pc1
 """
-    said, folder = machines("true", script)
-    before, after = said.split("====\n")
+    output, folder = machines("true", script)
+    before, after = output.split("====\n")
     assert after == before + "flowsweep-capture\nrestore.sh\n"
-    told = (folder / "said").read_text()
-    assert told.endswith("code 2\n")
-    assert "testbed: pc1" in told
-    assert f"found     {folder}/there/pc1 is of user" in told
-    assert "testbed.folder" in told
+    errors = (folder / "said").read_text()
+    assert errors.endswith("code 2\n")
+    assert "testbed: pc1" in errors
+    assert f"found     {folder}/there/pc1 is of user" in errors
+    assert "testbed.folder" in errors
     assert not (folder / "owned").exists()
     assert not (folder / "one").exists()
 
@@ -328,17 +328,17 @@ def test_a_machine_without_the_right_to_capture_is_named(machines, tmp_path):
         config.write(
             'ForceCommand exec setpriv --bounding-set=-net_raw -- sh -c "$SSH_ORIGINAL_COMMAND"\n'
         )
-    said, folder = machines(
+    output, folder = machines(
         "true",
         f"{STATE}\necho ====\nflowsweep run ssh.yaml -o one 2>said; echo code $? >>said\n{STATE}",
     )
-    before, after = said.split("====\n")
+    before, after = output.split("====\n")
     assert after == before
-    told = (folder / "said").read_text()
-    assert told.endswith("code 2\n")
-    assert "testbed: pc2" in told
-    assert "nothing can be captured: socket: Operation not permitted" in told
-    assert f"setcap cap_net_raw+ep {folder}/there/pc2/flowsweep-capture" in told
+    errors = (folder / "said").read_text()
+    assert errors.endswith("code 2\n")
+    assert "testbed: pc2" in errors
+    assert "nothing can be captured: socket: Operation not permitted" in errors
+    assert f"setcap cap_net_raw+ep {folder}/there/pc2/flowsweep-capture" in errors
     assert not (folder / "one").exists()
 
 

@@ -70,11 +70,11 @@ def test_run_fails_with_a_message_when_a_part_is_killed(running, victim):
     process, tree, output, _ = running
     pid = hub_of(tree) if victim == "hub" else named(tree, victim)
     os.kill(pid, signal.SIGKILL)
-    _, said = process.communicate(timeout=LIMIT_S)
+    _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 2
     # Somebody else's run on this machine may have been waited for.
-    assert said[said.index("error:") :].startswith("error: testbed:"), said
-    assert "remedy" in said
+    assert errors[errors.index("error:") :].startswith("error: testbed:"), errors
+    assert "remedy" in errors
     assert wait_gone(tree) == {}
     assert list(output.parent.iterdir()) == []
 
@@ -125,9 +125,9 @@ def test_a_killed_part_of_the_program_is_told_and_leaves_nothing(running, victim
     rank = max(descendants(launchers[-1]).keys() - {launchers[-1]})
     pid = {"mpirun": launchers[0], "daemon": launchers[-1], "rank": rank}[victim]
     os.kill(pid, signal.SIGKILL)
-    _, said = process.communicate(timeout=LIMIT_S)
+    _, errors = process.communicate(timeout=LIMIT_S)
     # 1 where the program failed; a run that another fault spoilt is made, and invalid.
-    assert process.returncode == int(status == "failed"), said
+    assert process.returncode == int(status == "failed"), errors
     record = json.loads((output / "run.json").read_text())
     assert record["status"] == status
     assert re.search(reason, record["reason"])
@@ -136,7 +136,7 @@ def test_a_killed_part_of_the_program_is_told_and_leaves_nothing(running, victim
 
 
 @pytest.mark.parametrize(
-    ("where", "what", "told"),
+    ("where", "what", "expected"),
     [
         (
             "Socket closed",
@@ -150,18 +150,18 @@ def test_a_killed_part_of_the_program_is_told_and_leaves_nothing(running, victim
         ),
     ],
 )
-def test_what_a_rank_told_of_mpi_is_the_reason(where: str, what: str, told: str) -> None:
-    said = (
+def test_what_a_rank_told_of_mpi_is_the_reason(where: str, what: str, expected: str) -> None:
+    stderr = (
         f"[pc1:00000] *** An error occurred in {where}\n"
         f"[pc1:00000] *** reported by process [1147076609,1]\n"
         f"[pc1:00000] *** {what}\n"
         "[pc1:00000] *** MPI_ERRORS_ARE_FATAL (processes in this communicator will now abort,\n"
     )
-    assert Ended(14, said, "", 1.0).failure == f"exit code 14: {told}"
-    said += (
+    assert Ended(14, stderr, "", 1.0).failure == f"exit code 14: {expected}"
+    stderr += (
         "prterun noticed that process rank 0 with PID 8 on node pc1 exited on\nsignal 9 (Killed).\n"
     )
-    failure = Ended(137, said, "", 1.0).failure
+    failure = Ended(137, stderr, "", 1.0).failure
     assert failure is not None
     assert "killed by SIGKILL" in failure
     assert "rank 0" in failure

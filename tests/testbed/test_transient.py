@@ -78,9 +78,9 @@ def test_a_run_in_which_the_emulator_dies_is_made_again(namespaces, flowsweep, t
     done = flowsweep("run", tmp_path / "kill.yaml", "-o", tmp_path / "one")
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "one" / "run.json").read_text())
-    told = "testbed: flowsweep-wan ended too early: killed by SIGKILL"
-    assert record["invalid_tries"][0] == told
-    assert f"once more: {told}" in done.stderr
+    line = "testbed: flowsweep-wan ended too early: killed by SIGKILL"
+    assert record["invalid_tries"][0] == line
+    assert f"once more: {line}" in done.stderr
     assert record["status"] == "valid", record["reason"]
 
 
@@ -91,17 +91,17 @@ def test_an_exception_that_was_not_foreseen_is_told_with_type_message_and_place(
     monkeypatch.setattr(counters.socket, "socket", broken)
     with pytest.raises(BlockingIOError) as caught:
         counters._interfaces()
-    told = transient.unexpected(caught.value)
-    found = told.found or ""
+    error = transient.unexpected(caught.value)
+    found = error.found or ""
     assert found.startswith("BlockingIOError: [Errno 11] Resource temporarily unavailable (")
     assert f"{Path(__file__).name}:" in found
     assert "in broken" in found
     assert "in _dump, counters.py:" in found
-    assert vars(transient.from_event(transient.to_event(told))) == vars(told)
+    assert vars(transient.from_event(transient.to_event(error))) == vars(error)
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "transient_", "in_program", "found"),
+    ("text", "stderr", "transient_", "in_program", "found"),
     [
         ("", "", True, False, "exit code 1"),
         ('{"event": "started"}\n', "", True, True, "exit code 1"),
@@ -112,10 +112,10 @@ def test_an_exception_that_was_not_foreseen_is_told_with_type_message_and_place(
     ],
 )
 def test_a_hub_without_a_result_is_told_as_far_as_it_came(
-    text, said, transient_, in_program, found
+    text, stderr, transient_, in_program, found
 ):
     with pytest.raises(FlowsweepError) as caught:
-        isolation._outcome(1, text, said)
+        isolation._outcome(1, text, stderr)
     assert isinstance(caught.value, TransientError) == transient_
     assert getattr(caught.value, "in_program", False) == in_program
     assert found in (caught.value.found or "")

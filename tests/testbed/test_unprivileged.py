@@ -160,5 +160,5 @@ def test_nothing_is_left_when_a_process_of_an_unprivileged_user_is_killed(nobody
     assert not networks & network_namespaces(left)
     # A killed command cannot tidy up; a killed part of the program is a row with its reason.
     names = [path.name for path in (folder / "runs").iterdir()]
-    told = ["one"] if victim in ("prterun", "prted", "rank") else []
-    assert names == ([".one.flowsweep-run"] if victim == "flowsweep" else told)
+    expected = ["one"] if victim in ("prterun", "prted", "rank") else []
+    assert names == ([".one.flowsweep-run"] if victim == "flowsweep" else expected)

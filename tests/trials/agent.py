@@ -106,16 +106,16 @@ class Agent:
         trial = Trial(COMMAND.name, kind.label, at)
         self._restore()
         self._control.arm(self.folder, kind, at)
-        code, said = self._capture()
+        code, errors = self._capture()
         _, trial.call = self._control.disarm()
         trial.call = trial.call.replace(f"{self.folder}/", "")
         killed = code in {-9, 137} and kind.kills
-        if not killed and (code not in {0, 1, 2} or "panicked" in said or (code and not said)):
-            trial.note("message", f"exit code {code}: {said}")
+        if not killed and (code not in {0, 1, 2} or "panicked" in errors or (code and not errors)):
+            trial.note("message", f"exit code {code}: {errors}")
         trial.note("whole", *torn_in(self.folder))
-        code, said = self._capture()
+        code, errors = self._capture()
         if code != 0:
-            trial.note("again", f"exit code {code}: {said}")
+            trial.note("again", f"exit code {code}: {errors}")
         trial.note("again", *torn_in(self.folder))
         left = [path.name for path in self.folder.iterdir() if path.suffix == ".part"]
         trial.note("leftovers", *left)

@@ -198,12 +198,12 @@ class Subject:
 
     def _check_end(self, trial: Trial, ended: Ended, *, kills: bool) -> None:
         """A command that fails says why, and one that is killed is gone."""
-        told = f"exit code {ended.code}: {ended.err.strip()[-600:]}"
+        reason = f"exit code {ended.code}: {ended.err.strip()[-600:]}"
         if ended.code == -9 and kills:
             return
         is_told = not ended.code or self._is_helpful(ended.err)
         if ended.code not in {0, 1, 2} or _UNFIT.search(ended.err) or not is_told:
-            trial.note("message", told)
+            trial.note("message", reason)
         state = states.state_of(self.bench.folder)
         lacking = [
             name

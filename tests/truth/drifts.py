@@ -67,12 +67,12 @@ def main() -> int:
     print(f"Drift told, in %: {sweeps:,} made sweeps each, {intervals.SPREAD:.0%} spread")
     print(f"{'noise':26}{'points':>7}{'runs':>6}" + "".join(f"{one:>8.0%}" for one in DRIFTS))
     shares = np.array(found).reshape(len(rows), len(DRIFTS))
-    for (kind, points, runs), told in zip(rows, shares, strict=True):
-        print(f"{kind:26}{points:>7}{runs:>6}" + "".join(f"{one:>8.1f}" for one in told))
+    for (kind, points, runs), percentages in zip(rows, shares, strict=True):
+        print(f"{kind:26}{points:>7}{runs:>6}" + "".join(f"{one:>8.1f}" for one in percentages))
     false, most = shares[:, 0].mean(), shares[:, 0].max()
     least = min(
-        told[-1]
-        for (kind, _, runs), told in zip(rows, shares, strict=True)
+        percentages[-1]
+        for (kind, _, runs), percentages in zip(rows, shares, strict=True)
         if kind == "normal" and runs >= 3
     )
     goals = [

@@ -49,8 +49,8 @@ def keep(folder: Path) -> None:
     DATA.mkdir(parents=True, exist_ok=True)
     packed = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
     (DATA / f"{folder.name}.pcap.xz").write_bytes(packed)
-    told = json.dumps({"flow": flow, "truth": cut.to_json()})
-    (DATA / f"{folder.name}.json").write_text(told + "\n")
+    text = json.dumps({"flow": flow, "truth": cut.to_json()})
+    (DATA / f"{folder.name}.json").write_text(text + "\n")
 
 
 if __name__ == "__main__":

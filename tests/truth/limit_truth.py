@@ -57,12 +57,12 @@ class Truth:
         }
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Truth:
+    def from_json(cls, record: dict[str, Any]) -> Truth:
         """What `to_json` made."""
-        return cls(np.array(told["borders_ns"]), np.array(told["sums_ns"], float))
+        return cls(np.array(record["borders_ns"]), np.array(record["sums_ns"], float))
 
 
-def of_polls(told: Any, rate_bit_s: float, rtt_ms: float) -> Truth:
+def of_polls(recorded: Any, rate_bit_s: float, rtt_ms: float) -> Truth:
     """The truth from what `writers.py` recorded.
 
     In this order: recovery, the network; `rwnd_limited` grows, or the window that was advertised is
@@ -70,7 +70,7 @@ def of_polls(told: Any, rate_bit_s: float, rtt_ms: float) -> Truth:
     the network; the writer sleeps inside `send`, its buffer, but the network if the link is busy;
     else the application.
     """
-    polls, begun, done = told["polls"], told["begun"], told["done"]
+    polls, begun, done = recorded["polls"], recorded["begun"], recorded["done"]
     time, mss = polls["time"].astype(np.int64), polls["mss"].astype(np.int64)
     backlog = polls["notsent"] >= mss
     counted = polls["receiver_us"].astype(float) * 1e3
@@ -117,8 +117,8 @@ def _about(time: np.ndarray, counter: np.ndarray, half: float) -> np.ndarray:
 def recorded(folder: Path) -> tuple[dict[str, Any], Truth]:
     """What a folder of `record_limits.py` is of, and its truth."""
     flow = json.loads((folder / "flow.json").read_text())
-    with np.load(folder / "truth.npz") as told:
-        return flow, of_polls(told, flow["rate_mbit"] * 1e6, flow["rtt_ms"])
+    with np.load(folder / "truth.npz") as polls:
+        return flow, of_polls(polls, flow["rate_mbit"] * 1e6, flow["rtt_ms"])
 
 
 def confusion(found: np.ndarray, truth: np.ndarray) -> np.ndarray:

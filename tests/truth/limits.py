@@ -58,8 +58,8 @@ def compare(content: bytes, flow: dict[str, Any], truth: Truth) -> Compared:
         found = np.array([found_in(file)[1] for file in files])
     slices = np.diff(found, axis=0, prepend=0)
     # What is known later moves time that was accounted for.
-    told = truth.between(np.append(begin, borders[:-1]), borders)
-    return Compared(flow, confusion(np.maximum(slices, 0), told))
+    sums_ns = truth.between(np.append(begin, borders[:-1]), borders)
+    return Compared(flow, confusion(np.maximum(slices, 0), sums_ns))
 
 
 def of_folder(folder: Path, side: str = "sender") -> Compared:
@@ -73,9 +73,9 @@ def of_data() -> Iterator[Compared]:
     import lzma
 
     for file in sorted(DATA.glob("*.json")):
-        told = json.loads(file.read_text())
+        record = json.loads(file.read_text())
         content = lzma.decompress(file.with_suffix(".pcap.xz").read_bytes())
-        yield compare(content, told["flow"], Truth.from_json(told["truth"]))
+        yield compare(content, record["flow"], Truth.from_json(record["truth"]))
 
 
 def wrong_and_unknown(matrix: np.ndarray) -> tuple[float, float]:
@@ -96,8 +96,8 @@ def print_rows(title: str, compared: list[Compared], key: Any) -> None:
             f"{matrix[i, i] / matrix[i].sum():.0%}" if matrix[i].sum() > 1e8 else "-"
             for i in range(len(CLASSES))
         ]
-        told = f"{matrix.sum() / 1e9:.0f}", f"{wrong:.1%}", f"{unknown:.1%}", *right
-        print(LINE.format(str(name), *told))
+        cells = f"{matrix.sum() / 1e9:.0f}", f"{wrong:.1%}", f"{unknown:.1%}", *right
+        print(LINE.format(str(name), *cells))
 
 
 def print_matrix(matrix: np.ndarray) -> None:

@@ -112,8 +112,10 @@ def redis(folder: Path, count: int) -> Iterator[dict]:
             output(*ask, "config", "resetstat")
             words = [load, "-h", HOSTS["pc2"], "-p", port, "-c", 1, "-n", count]
             output(*on("pc1", *words, "-d", octets, "-t", command, "-q"))
-            told = output(*ask, "info", "commandstats")
-            stats = {name: int(n) for name, n in re.findall(r"cmdstat_([^:]*):calls=(\d+)", told)}
+            statistics = output(*ask, "info", "commandstats")
+            stats = {
+                name: int(n) for name, n in re.findall(r"cmdstat_([^:]*):calls=(\d+)", statistics)
+            }
             # It asks for two settings first, in one write.
             calls = stats[command] + (stats.get("config|get", 0) > 0)
             yield from both(f"redis {title}", port, calls, calls, "INFO commandstats")
@@ -143,7 +145,7 @@ def pgbench(folder: Path, count: int) -> Iterator[dict]:
     settings += [f"unix_socket_directories={folder}", "log_line_prefix=%r ", "autovacuum=off"]
     words = [*user, Path(postgres).resolve(), "-D", data]
     words += [word for setting in settings for word in ("-c", setting)]
-    with log.open("w") as said, serving(*on("pc2", *words), stderr=said, **more):
+    with log.open("w") as errors, serving(*on("pc2", *words), stderr=errors, **more):
         wait_for(HOSTS["pc2"], POSTGRES_PORT, "pc2", folder)
         local = ["-h", folder, "-p", POSTGRES_PORT, "-U", "bench"]
         output(*on("pc2", load, "-i", "-q", *local, "postgres"), **more)
@@ -211,8 +213,8 @@ def http_server(folder: Path, count: int) -> Iterator[dict]:
     )
     log = folder / "http.log"
     with (
-        log.open("w") as said,
-        serving(*on("pc2", sys.executable, "-c", serve), cwd=folder / "pages", stderr=said),
+        log.open("w") as errors,
+        serving(*on("pc2", sys.executable, "-c", serve), cwd=folder / "pages", stderr=errors),
     ):
         wait_for(HOSTS["pc2"], PYTHON_PORT, "pc2", folder)
         words = [sys.executable, "-c", FETCH, HOSTS["pc2"], PYTHON_PORT, *(pages * count)]
@@ -273,8 +275,8 @@ def main() -> None:
                 truth += program(Path(name), count)
             except MissingError as error:
                 skipped[program.__name__] = str(error)
-    told = {"truth": truth, "skipped": skipped}
-    Path(os.environ["FLOWSWEEP_OUTPUT"]).write_text(json.dumps(told))
+    record = {"truth": truth, "skipped": skipped}
+    Path(os.environ["FLOWSWEEP_OUTPUT"]).write_text(json.dumps(record))
 
 
 if __name__ == "__main__":

@@ -90,8 +90,8 @@ def record(point: Point, folder: Path) -> None:
             unpacked = _zstd(["-dc"], (run / f"{host}.pcap.zst").read_bytes())
             packed = _zstd(["-19", "-c"], headers(unpacked))
             (folder / f"{host}.pcap.zst").write_bytes(packed)
-        told = json.loads((run / "app.json").read_text())
-        (folder / "truth.json").write_text(json.dumps(told) + "\n")
+        application = json.loads((run / "app.json").read_text())
+        (folder / "truth.json").write_text(json.dumps(application) + "\n")
 
 
 def _zstd(options: list[str], data: bytes) -> bytes:

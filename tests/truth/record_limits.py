@@ -109,8 +109,8 @@ class Bed(Laboratory):
             assert receiver.stdout is not None
             assert receiver.stdout.readline() == "ready\n"
             rate = flow.rate_mbit * MBIT
-            told = (EAST, flow.writer, seconds, flow.congestion, rate, folder / "truth.npz")
-            sender = self.start("west", sys.executable, script, "send", *told)
+            arguments = (EAST, flow.writer, seconds, flow.congestion, rate, folder / "truth.npz")
+            sender = self.start("west", sys.executable, script, "send", *arguments)
             _, errors = sender.communicate(timeout=LIMIT_S)
             assert sender.returncode == 0, errors
             assert receiver.wait(timeout=LIMIT_S) == 0
@@ -126,8 +126,8 @@ class Bed(Laboratory):
         assert agent.stdout is not None
         pid = int(agent.stdout.readline())
         try:
-            said = agent.stdout.readline()
-            assert said == "ready\n", said or agent.communicate()
+            line = agent.stdout.readline()
+            assert line == "ready\n", line or agent.communicate()
             yield
         finally:
             os.kill(pid, signal.SIGTERM)
@@ -154,9 +154,9 @@ def record(flows: list[Flow], keep: Path, seconds: float) -> None:
         bed = Bed(Path(folder))
         try:
             for _, alike in itertools.groupby(missing, lambda flow: (flow.rtt_ms, flow.rate_mbit)):
-                told = list(alike)
-                with bed.wan(**link(told[0])):
-                    for flow in told:
+                names = list(alike)
+                with bed.wan(**link(names[0])):
+                    for flow in names:
                         bed.record(flow, keep, seconds)
         finally:
             bed.close()

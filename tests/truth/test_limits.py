@@ -61,24 +61,24 @@ def polls(**columns: object) -> dict[str, np.ndarray]:
     ],
 )
 def test_the_kernel_says_which_class_it_is(columns: dict[str, object], truth: str) -> None:
-    told = limit_truth.of_polls(polls(**columns), rate_bit_s=1e8, rtt_ms=1)
-    shares = told.sums[:, -1] / told.sums[:, -1].sum()
+    truths = limit_truth.of_polls(polls(**columns), rate_bit_s=1e8, rtt_ms=1)
+    shares = truths.sums[:, -1] / truths.sums[:, -1].sum()
     assert shares[limit_truth.CLASSES.index(truth)] > 0.95, shares
 
 
 def test_a_writer_that_does_not_sleep_in_send_limits_itself() -> None:
     idle = polls(notsent=100, unacked=4)
     idle["done"] = idle["begun"] + limit_truth.SLEPT_NS
-    told = limit_truth.of_polls(idle, rate_bit_s=1e8, rtt_ms=1)
-    assert told.sums[0, -1] == told.sums[:, -1].sum() > 0
+    truth = limit_truth.of_polls(idle, rate_bit_s=1e8, rtt_ms=1)
+    assert truth.sums[0, -1] == truth.sums[:, -1].sum() > 0
 
 
 def test_the_truth_is_the_same_after_it_was_kept() -> None:
-    told = limit_truth.of_polls(polls(notsent=3000 * (np.arange(100) % 7 > 3)), 1e8, rtt_ms=1)
-    kept = limit_truth.Truth.from_json(told.to_json())
-    begin, end = told.borders[[0, 13, 40]], told.borders[[13, 40, 90]]
-    assert np.allclose(kept.between(begin, end), told.between(begin, end), atol=limit_truth.MS)
-    assert len(kept.borders) < len(told.borders)
+    truth = limit_truth.of_polls(polls(notsent=3000 * (np.arange(100) % 7 > 3)), 1e8, rtt_ms=1)
+    kept = limit_truth.Truth.from_json(truth.to_json())
+    begin, end = truth.borders[[0, 13, 40]], truth.borders[[13, 40, 90]]
+    assert np.allclose(kept.between(begin, end), truth.between(begin, end), atol=limit_truth.MS)
+    assert len(kept.borders) < len(truth.borders)
 
 
 def test_confusion_counts_what_both_say_and_shares_out_the_rest() -> None:

@@ -165,15 +165,15 @@ JUDGED = [
 ]
 
 
-@pytest.mark.parametrize(("failed", "said"), [
+@pytest.mark.parametrize(("failed", "expected"), [
     (None, "app stayed within 10 % at every RTT tried, up to 64.0 ms: no limit was reached."),
     (256, f"{CANNOT}: no run is valid at 256 ms. {STAYED} 64.0 ms."),
     (8, f"{CANNOT}: no run is valid at 8.00 ms. {STAYED} 4.00 ms."),
 ])  # fmt: skip
-def test_a_point_without_a_valid_run_is_within_nothing(failed: float | None, said: str) -> None:
+def test_a_point_without_a_valid_run_is_within_nothing(failed: float | None, expected: str) -> None:
     sweep = made(LEVEL, 1)
     points = replace(sweep.points, without_runs=[failed] if failed else [])
-    assert verdict.printed(replace(sweep, points=points))[1] == [said]
+    assert verdict.printed(replace(sweep, points=points))[1] == [expected]
 
 
 def test_what_it_needs_is_not_called_untried_where_a_milder_point_has_no_valid_run() -> None:

@@ -63,8 +63,8 @@ def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
         "crossing_packets": 1,
         "runs_used": 1,
     }
-    told = verdict.verdict(rows, [requirement], {("app", ""): "app"})
-    return found, [verdict.plain(sentence) for sentence in told.sentences]
+    worded = verdict.verdict(rows, [requirement], {("app", ""): "app"})
+    return found, [verdict.plain(sentence) for sentence in worded.sentences]
 
 
 def false_sentences(sweep: made_sweeps.Sweep, sentences: list[str]) -> list[str]:
@@ -203,11 +203,11 @@ def judge(cells: list[Counter[str]]) -> int:
     """Prints the worst of these counts beside the goals; 1 if one is missed."""
     held = min(_share(cell, "held") for cell in cells if cell["intervals"])
     false = max(_share(cell, "false") for cell in cells)
-    told = [_share(cell, "told") for cell in cells]
+    shares = [_share(cell, "told") for cell in cells]
     is_held, is_true_enough = held >= LEAST_HELD, false <= MOST_FALSE
     print(f"\nleast held {held:.1f} %, goal at least {LEAST_HELD} %: {_word(is_held)}")
     print(f"most false {false:.1f} %, goal at most {MOST_FALSE} %: {_word(is_true_enough)}")
-    print(f"told: median {np.median(told):.0f} %, least {min(told):.0f} %")
+    print(f"told: median {np.median(shares):.0f} %, least {min(shares):.0f} %")
     return 0 if is_held and is_true_enough else 1
 
 

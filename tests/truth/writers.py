@@ -122,8 +122,8 @@ def receive(host: str, writer: Writer, *, slow_ack: bool) -> None:
 def poll(connection: socket.socket, over: threading.Event, found: list[tuple[int, ...]]) -> None:
     """Asks the kernel again and again until it is over."""
     while not over.is_set():
-        told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO.size)
-        found.append((time.time_ns(), *INFO.unpack(told)))
+        infort = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO.size)
+        found.append((time.time_ns(), *INFO.unpack(infort)))
         time.sleep(POLL_S)
 
 
@@ -182,7 +182,7 @@ if __name__ == "__main__":
         case ["receive", host, name, *slow]:
             receive(host, (WRITERS | BUFFERED)[name], slow_ack=bool(slow))
         case ["send", host, name, seconds, congestion, rate, file]:
-            told = send(host, (WRITERS | BUFFERED)[name], float(seconds), congestion, float(rate))
-            np.savez_compressed(file, **told)
+            report = send(host, (WRITERS | BUFFERED)[name], float(seconds), congestion, float(rate))
+            np.savez_compressed(file, **report)
         case _:
             sys.exit(f"{Path(__file__).name}: {__doc__}")

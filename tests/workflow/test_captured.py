@@ -34,14 +34,14 @@ def test_its_completion_times_are_those_of_the_program(captured_demo, command):
 
 def test_own_pcaps_without_anything_else_give_a_report(root, snakemake, tmp_path):
     demo = root / "workflows/experiments/captured/demo/runs"
-    mine = tmp_path / "mine"
+    experiment = tmp_path / "mine"
     for number, run in enumerate(["nqueens-baseline-r1", "nqueens-rtt_64ms-r1"]):
-        folder = mine / "runs" / f"try{number}"
+        folder = experiment / "runs" / f"try{number}"
         folder.mkdir(parents=True)
         for host in ("pc1", "pc3"):
             shutil.copy(demo / run / f"{host}.pcap.zst", folder)
-    (mine / "experiment.yaml").write_text("title: from tcpdump\n")
-    result = snakemake(tmp_path, mine / "experiment.yaml")
+    (experiment / "experiment.yaml").write_text("title: from tcpdump\n")
+    result = snakemake(tmp_path, experiment / "experiment.yaml")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "results/mine/report.html").exists()
 
@@ -77,15 +77,17 @@ def test_the_octets_between_the_sites_are_those_of_the_senders_captures(captured
 def test_foreign_captures_fill_every_section_that_can_be_filled(root, snakemake, command, tmp_path):
     """Four captures with other host names and nothing else: no run.json, no sites, no axes."""
     demo = root / "workflows/experiments/captured/demo/runs"
-    mine = tmp_path / "mine"
+    experiment = tmp_path / "mine"
     names = ("alpha", "beta", "gamma", "delta")
     for name, run, host in zip(
         names, sorted(demo.iterdir()), ("pc1", "pc2", "pc3", "pc4"), strict=False
     ):
-        (mine / "runs" / f"of-{name}").mkdir(parents=True)
-        shutil.copy(run / f"{host}.pcap.zst", mine / "runs" / f"of-{name}" / f"{name}.pcap.zst")
-    (mine / "experiment.yaml").write_text("title: foreign\n")
-    result = snakemake(tmp_path, mine / "experiment.yaml")
+        (experiment / "runs" / f"of-{name}").mkdir(parents=True)
+        shutil.copy(
+            run / f"{host}.pcap.zst", experiment / "runs" / f"of-{name}" / f"{name}.pcap.zst"
+        )
+    (experiment / "experiment.yaml").write_text("title: foreign\n")
+    result = snakemake(tmp_path, experiment / "experiment.yaml")
     assert result.returncode == 0, result.stderr
     directory = tmp_path / "results/mine"
     for name in (
@@ -103,8 +105,8 @@ def test_foreign_captures_fill_every_section_that_can_be_filled(root, snakemake,
         "requirement",
         "transfer_times",
     ):
-        told = command("flowsweep", "query", name, directory, "--format", "json")
-        assert json.loads(told.stdout), name
+        printed = command("flowsweep", "query", name, directory, "--format", "json")
+        assert json.loads(printed.stdout), name
     html = (directory / "report.html").read_text()
     for section in (
         "traffic",
@@ -126,15 +128,15 @@ def test_foreign_captures_fill_every_section_that_can_be_filled(root, snakemake,
 
 def test_axes_and_completion_by_hand_are_enough_for_a_sensitivity(root, snakemake, tmp_path):
     demo = root / "workflows/experiments/captured/demo/runs"
-    mine = tmp_path / "mine"
+    experiment = tmp_path / "mine"
     for rtt, seconds in (("1ms", 10.0), ("16ms", 10.5), ("64ms", 14.0)):
-        folder = mine / "runs" / f"rtt-{rtt}"
+        folder = experiment / "runs" / f"rtt-{rtt}"
         folder.mkdir(parents=True)
         shutil.copy(demo / "nqueens-baseline-r1/pc3.pcap.zst", folder)
         record = {"axes": {"rtt": rtt}, "completion_s": seconds}
         (folder / "run.json").write_text(json.dumps(record))
-    (mine / "experiment.yaml").write_text("title: by hand\n")
-    result = snakemake(tmp_path, mine / "experiment.yaml")
+    (experiment / "experiment.yaml").write_text("title: by hand\n")
+    result = snakemake(tmp_path, experiment / "experiment.yaml")
     assert result.returncode == 0, result.stderr
     # Linear between 16 and 64 ms: 1.05 + (1.4 - 1.05) * (x - 16) / 48 = 1.1
     expected = 16 + 48 * 0.05 / 0.35
@@ -153,14 +155,14 @@ def test_a_folder_without_captures_is_refused(snakemake, tmp_path):
 
 def test_a_cut_capture_does_not_stop_the_sweep(root, snakemake, tmp_path):
     demo = root / "workflows/experiments/captured/demo/runs/nqueens-baseline-r1"
-    mine = tmp_path / "mine"
+    experiment = tmp_path / "mine"
     for run in ("r1", "r2"):
-        (mine / "runs" / run).mkdir(parents=True)
-        shutil.copy(demo / "pc1.pcap.zst", mine / "runs" / run)
-    whole = mine / "runs/r1/pc1.pcap.zst"
+        (experiment / "runs" / run).mkdir(parents=True)
+        shutil.copy(demo / "pc1.pcap.zst", experiment / "runs" / run)
+    whole = experiment / "runs/r1/pc1.pcap.zst"
     whole.write_bytes(whole.read_bytes()[:-1000])
-    (mine / "experiment.yaml").write_text("title: one capture is cut\n")
-    result = snakemake(tmp_path, mine / "experiment.yaml")
+    (experiment / "experiment.yaml").write_text("title: one capture is cut\n")
+    result = snakemake(tmp_path, experiment / "experiment.yaml")
     assert result.returncode == 0, result.stderr
     assert "damaged" in (tmp_path / "results/mine/logs/parse_run/r1.log").read_text()
     assert (tmp_path / "results/mine/report.html").exists()

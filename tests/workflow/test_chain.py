@@ -247,6 +247,6 @@ def test_each_set_of_hosts_has_its_captures(snakemake, tmp_path):
     experiment.write_text(TINY.replace("rate: [2Mbit/s]", "hosts: [1]"))
     result = snakemake(tmp_path, experiment, "--dry-run", "--quiet", "reason")
     assert result.returncode == 0, result.stdout + result.stderr
-    said = result.stdout + result.stderr
+    output = result.stdout + result.stderr
     for rule, count in (("capture_on_4_hosts", 3), ("capture_on_2_hosts", 1), ("parse_run", 4)):
-        assert re.search(rf"^{rule} +{count}$", said, re.MULTILINE), said
+        assert re.search(rf"^{rule} +{count}$", output, re.MULTILINE), output

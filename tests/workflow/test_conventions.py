@@ -22,17 +22,17 @@ EXCEPTIONS = {
 @pytest.fixture(scope="module")
 def one_run(root, tmp_path_factory) -> Path:
     """A captured experiment of one run and one host."""
-    mine = tmp_path_factory.mktemp("one") / "mine"
+    experiment = tmp_path_factory.mktemp("one") / "mine"
     run = "nqueens-baseline-r1"
-    (mine / "runs" / run).mkdir(parents=True)
+    (experiment / "runs" / run).mkdir(parents=True)
     source = root / "workflows/experiments/captured/demo/runs" / run
     for name in ("pc1.pcap.zst", "run.json"):
-        shutil.copy(source / name, mine / "runs" / run)
-    (mine / "experiment.yaml").write_text("title: one run\n")
-    return mine
+        shutil.copy(source / name, experiment / "runs" / run)
+    (experiment / "experiment.yaml").write_text("title: one run\n")
+    return experiment
 
 
-def said(done) -> str:
+def collect_output(done) -> str:
     return done.stdout + done.stderr
 
 
@@ -41,9 +41,9 @@ def test_config_is_refused_with_a_remedy(snakemake, one_run, tmp_path):
         tmp_path, one_run / "experiment.yaml", "--config", "repetitions=2", "--dry-run"
     )
     assert done.returncode != 0
-    assert "--config is not used by this workflow" in said(done)
-    assert "--config repetitions=2" in said(done)
-    assert "remedy" in said(done)
+    assert "--config is not used by this workflow" in collect_output(done)
+    assert "--config repetitions=2" in collect_output(done)
+    assert "remedy" in collect_output(done)
 
 
 def test_several_files_are_refused_with_a_remedy(snakemake, one_run, tmp_path):
@@ -51,21 +51,25 @@ def test_several_files_are_refused_with_a_remedy(snakemake, one_run, tmp_path):
     other.write_text(TINY)
     done = snakemake(tmp_path, one_run / "experiment.yaml", other, "--dry-run")
     assert done.returncode != 0
-    assert "--configfile names several files" in said(done)
-    assert str(other) in said(done)
-    assert "remedy" in said(done)
+    assert "--configfile names several files" in collect_output(done)
+    assert str(other) in collect_output(done)
+    assert "remedy" in collect_output(done)
 
 
 def test_a_dry_run_lists_every_job_and_makes_nothing(snakemake, tmp_path):
     experiment = tmp_path / "tiny.yaml"
     experiment.write_text(TINY)
     done = snakemake(tmp_path, experiment, "-n")
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, collect_output(done)
     runs = ("nqueens-baseline-r1", "nqueens-rtt_16ms-r1", "nqueens-rate_2Mbit-r1")
     for run in runs:
-        assert re.search(rf"^Job \d+: Running {run}$", said(done), re.MULTILINE), said(done)
-        assert re.search(rf"^Job \d+: Parsing {run}$", said(done), re.MULTILINE)
-    assert re.search(r"^Job \d+: Rendering results/tiny/report.html$", said(done), re.MULTILINE)
+        assert re.search(rf"^Job \d+: Running {run}$", collect_output(done), re.MULTILINE), (
+            collect_output(done)
+        )
+        assert re.search(rf"^Job \d+: Parsing {run}$", collect_output(done), re.MULTILINE)
+    assert re.search(
+        r"^Job \d+: Rendering results/tiny/report.html$", collect_output(done), re.MULTILINE
+    )
     assert not (tmp_path / "results").exists()
 
 
@@ -74,20 +78,20 @@ def test_every_job_has_a_log_and_a_benchmark_and_the_report_shows_the_page(
 ):
     file = one_run / "experiment.yaml"
     done = snakemake(tmp_path, file)
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, collect_output(done)
     results = tmp_path / "results/mine"
     jobs = ["experiment_file", "made_from", "parse_run/nqueens-baseline-r1", "report", "runs"]
     for folder, suffix in (("logs", ".log"), ("benchmarks", ".tsv")):
         found = (results / folder).rglob(f"*{suffix}")
         names = sorted(str(path.relative_to(results / folder)) for path in found)
         assert names == [f"{job}{suffix}" for job in jobs]
-    told = (results / "logs/parse_run/nqueens-baseline-r1.log").read_text()
-    assert "nqueens-baseline-r1: 1 host" in told
-    assert told.strip() in said(done)
+    log = (results / "logs/parse_run/nqueens-baseline-r1.log").read_text()
+    assert "nqueens-baseline-r1: 1 host" in log
+    assert log.strip() in collect_output(done)
     shown = snakemake(tmp_path, file, "--report", "shown.html")
-    assert shown.returncode == 0, said(shown)
+    assert shown.returncode == 0, collect_output(shown)
     assert "Network needs" in (tmp_path / "shown.html").read_text()
-    assert "Adding report.html" in said(shown)
+    assert "Adding report.html" in collect_output(shown)
 
 
 def test_every_rule_has_a_log_and_a_benchmark(root):
@@ -103,16 +107,18 @@ def test_lint_finds_nothing_but_what_is_named_here(snakemake, one_run, tmp_path)
     experiment.write_text(TINY)
     for file in (one_run / "experiment.yaml", experiment):
         done = snakemake(tmp_path, file, "--lint")
-        lints = set(re.findall(r"^    \* (.*?):?$", said(done), re.MULTILINE))
-        assert {lint.rstrip(":") for lint in lints} == EXCEPTIONS, said(done)
+        lints = set(re.findall(r"^    \* (.*?):?$", collect_output(done), re.MULTILINE))
+        assert {lint.rstrip(":") for lint in lints} == EXCEPTIONS, collect_output(done)
 
 
 def jobs(done) -> list[str]:
     """What a dry run would do, by the names of jobs."""
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, collect_output(done)
     return sorted(
         match[1]
-        for match in re.finditer(r"^Job \d+: ((?:Running|Parsing) .*)$", said(done), re.MULTILINE)
+        for match in re.finditer(
+            r"^Job \d+: ((?:Running|Parsing) .*)$", collect_output(done), re.MULTILINE
+        )
     )
 
 
@@ -136,9 +142,9 @@ def test_the_path_of_an_experiment_file_changes_nothing(snakemake, tmp_path):
 
 
 def test_a_captured_experiment_may_end_in_yml(snakemake, one_run, tmp_path):
-    mine = tmp_path / "mine"
-    shutil.copytree(one_run, mine)
-    (mine / "experiment.yaml").rename(mine / "experiment.yml")
+    experiment = tmp_path / "mine"
+    shutil.copytree(one_run, experiment)
+    (experiment / "experiment.yaml").rename(experiment / "experiment.yml")
     found = jobs(snakemake(tmp_path, Path("mine/experiment.yml"), "--dry-run"))
     assert found == ["Parsing nqueens-baseline-r1"]
 

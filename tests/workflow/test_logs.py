@@ -27,15 +27,15 @@ def uids(folder: Path) -> list[str]:
 
 
 def test_a_log_that_changes_or_comes_makes_the_tables_anew(snakemake, tmp_path):
-    mine = tmp_path / "mine"
-    logs = mine / "runs/r1/pc1"
+    experiment = tmp_path / "mine"
+    logs = experiment / "runs/r1/pc1"
     logs.mkdir(parents=True)
-    (mine / "experiment.yaml").write_text("title: logs\n")
+    (experiment / "experiment.yaml").write_text("title: logs\n")
     write(logs / "conn.10:00:00-11:00:00.log", "C1")
     second = write(logs / "conn.11:00:00-12:00:00.log", "C2")
 
     def made() -> list[str]:
-        done = snakemake(tmp_path, mine / "experiment.yaml", "--until", "parse_run")
+        done = snakemake(tmp_path, experiment / "experiment.yaml", "--until", "parse_run")
         assert done.returncode == 0, done.stderr
         return uids(tmp_path)
 

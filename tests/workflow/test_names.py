@@ -28,16 +28,16 @@ def recorded(runs, tmp_path):
     """Makes FOLDER/mine of runs of the demo, under names of its own: {"try0": "nqueens-..."}."""
 
     def make(folder: str, named: dict[str, str]) -> Path:
-        mine = tmp_path / folder / "mine"
+        experiment = tmp_path / folder / "mine"
         for run, original in named.items():
-            (mine / "runs" / run).mkdir(parents=True)
+            (experiment / "runs" / run).mkdir(parents=True)
             for host in ("pc1", "pc3"):
                 # With the times of the originals: older than whatever was made of them.
-                shutil.copy2(runs / original / f"{host}.pcap.zst", mine / "runs" / run)
-            told = {"axes": {"rtt": "1ms"}, "completion_s": 10.0}
-            (mine / "runs" / run / "run.json").write_text(json.dumps(told))
-        (mine / "experiment.yaml").write_text("title: by hand\n")
-        return mine / "experiment.yaml"
+                shutil.copy2(runs / original / f"{host}.pcap.zst", experiment / "runs" / run)
+            record = {"axes": {"rtt": "1ms"}, "completion_s": 10.0}
+            (experiment / "runs" / run / "run.json").write_text(json.dumps(record))
+        (experiment / "experiment.yaml").write_text("title: by hand\n")
+        return experiment / "experiment.yaml"
 
     return make
 
@@ -49,11 +49,11 @@ def answers(snakemake, tmp_path):
     def run(folder: str, experiment: Path) -> tuple[dict[str, str], str]:
         (tmp_path / folder).mkdir(exist_ok=True)
         made = snakemake(tmp_path / folder, experiment, "--until", "runs", "parse_run")
-        said = made.stdout + made.stderr
-        assert made.returncode == 0, said
+        output = made.stdout + made.stderr
+        assert made.returncode == 0, output
         results = tmp_path / folder / "results/mine"
         warehouse = Warehouse(results)
-        return {name: repr(warehouse.rows(name).rows()) for name in ASKED}, said
+        return {name: repr(warehouse.rows(name).rows()) for name in ASKED}, output
 
     return run
 
@@ -63,21 +63,21 @@ def test_results_are_of_the_runs_alone_that_the_experiment_has(recorded, answers
     second = recorded("b", {"try0": "nqueens-rtt_16ms-r1"})
     answers("here", first)
     # Another experiment of the same name.
-    found, said = answers("here", second)
-    assert "results/mine held tables and report of ../a/mine/runs" in said
-    assert "made anew from ../b/mine/runs" in said
+    found, errors = answers("here", second)
+    assert "results/mine held tables and report of ../a/mine/runs" in errors
+    assert "made anew from ../b/mine/runs" in errors
     assert found == answers("alone", second)[0]
     # The first one again: a run is gone, and of the other one a capture.
     shutil.rmtree(first.parent / "runs/try1")
     (first.parent / "runs/try0/pc3.pcap.zst").unlink()
-    found, said = answers("here", first)
+    found, errors = answers("here", first)
     assert found == answers("other", first)[0]
-    assert "held tables and report of ../b/mine/runs" in said
+    assert "held tables and report of ../b/mine/runs" in errors
     # Once more: there is nothing to speak of, and nothing to do.
     tables = tmp_path / "here/results/mine/tables"
     before = {path: path.stat().st_mtime_ns for path in tables.rglob("*")}
-    _, said = answers("here", first)
-    assert "held tables" not in said
+    _, errors = answers("here", first)
+    assert "held tables" not in errors
     assert {path: path.stat().st_mtime_ns for path in tables.rglob("*")} == before
 
 
@@ -112,10 +112,10 @@ def test_runs_are_not_made_among_those_of_another_experiment(snakemake, tmp_path
     second = planned(tmp_path / "b", TINY.replace("board: 8", "board: 9"))
     made = snakemake(tmp_path, second)
     assert made.returncode != 0
-    said = made.stdout + made.stderr
-    assert "the runs here are those of another experiment of the same name" in said
-    assert "runs of a/tiny.yaml" in said
-    assert "mv results/tiny results/tiny-old" in said
+    output = made.stdout + made.stderr
+    assert "the runs here are those of another experiment of the same name" in output
+    assert "runs of a/tiny.yaml" in output
+    assert "mv results/tiny results/tiny-old" in output
     assert sorted(results.rglob("*")) == [results / "runs", mark]
     # Its own file goes on there, edited as it may be.
     planned(tmp_path / "a", TINY.replace("repetitions: 1", "repetitions: 2"))

@@ -79,11 +79,11 @@ def test_a_run_is_made_of_a_file_with_an_odd_name(snakemake, tmp_path):
 def test_a_name_that_the_workflow_cannot_have_is_refused_at_once(name, command, tmp_path):
     path = tmp_path / f"{name}.yaml"
     path.write_text("sites: {a: 1, b: 1}\nworkload: {app: lu}\n")
-    told = command("flowsweep", "plan", path)
-    assert told.returncode == 2
-    assert "this cannot be the name of an experiment" in told.stderr
-    assert "remedy    rename it" in told.stderr
-    assert "\x1b" not in told.stderr
+    plan = command("flowsweep", "plan", path)
+    assert plan.returncode == 2
+    assert "this cannot be the name of an experiment" in plan.stderr
+    assert "remedy    rename it" in plan.stderr
+    assert "\x1b" not in plan.stderr
 
 
 def test_a_brace_in_the_name_of_a_run_is_told(captured, snakemake, tmp_path):

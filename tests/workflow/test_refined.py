@@ -21,7 +21,7 @@ REFINED = (
 )
 
 
-def said(done) -> str:
+def collect_output(done) -> str:
     return done.stdout + done.stderr
 
 
@@ -29,9 +29,9 @@ def test_a_dry_run_of_a_refined_sweep_lists_its_first_pass(snakemake, tmp_path):
     experiment = tmp_path / "small.yaml"
     experiment.write_text(REFINED)
     done = snakemake(tmp_path, experiment, "--dry-run")
-    assert done.returncode == 0, said(done)
-    assert "Running pingpong-rtt_64ms-r1" in said(done)
-    assert "Choosing the points of pass 1" in said(done)
+    assert done.returncode == 0, collect_output(done)
+    assert "Running pingpong-rtt_64ms-r1" in collect_output(done)
+    assert "Choosing the points of pass 1" in collect_output(done)
 
 
 @pytest.mark.usefixtures("namespaces")
@@ -39,7 +39,7 @@ def test_passes_narrow_the_bracket_and_what_was_chosen_stays(snakemake, command,
     experiment = tmp_path / "small.yaml"
     experiment.write_text(REFINED)
     done = snakemake(tmp_path, experiment)
-    assert done.returncode == 0, said(done)
+    assert done.returncode == 0, collect_output(done)
     results = tmp_path / "results/small"
     chosen = {path: path.read_text() for path in sorted(results.glob("runs/.refined/*.json"))}
     assert [path.name for path in chosen] == ["1.json", "2.json"]
@@ -64,12 +64,12 @@ def test_passes_narrow_the_bracket_and_what_was_chosen_stays(snakemake, command,
     for folder in lost:
         shutil.rmtree(folder)
     again = snakemake(tmp_path, experiment)
-    assert again.returncode == 0, said(again)
+    assert again.returncode == 0, collect_output(again)
     assert {path: path.read_text() for path in chosen} == chosen
     for path, text in kept.items():
         assert path.exists()
         assert (path.read_bytes() == text) == (path.parent not in lost)
     nothing = snakemake(tmp_path, experiment)
-    assert "Nothing to be done" in said(nothing)
+    assert "Nothing to be done" in collect_output(nothing)
     html = Path(results / "report.html").read_text()
     assert all(f"pingpong-rtt_{rtt}-r1" in html for rtt in points)

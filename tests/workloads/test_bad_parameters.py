@@ -90,8 +90,8 @@ def ask(cases: list[tuple[str, str, int]]) -> list[str | None]:
         env={**os.environ, "OMPI_COMM_WORLD_RANK": "1"},
     )
     assert done.returncode == 0, done.stderr
-    said: list[str | None] = json.loads(done.stdout)
-    return said
+    messages: list[str | None] = json.loads(done.stdout)
+    return messages
 
 
 def test_every_parameter_refuses_what_it_cannot_be():
@@ -101,19 +101,19 @@ def test_every_parameter_refuses_what_it_cannot_be():
         for name in names.split()
         for value in VALUES
     ]
-    said = ask([(app, f'{{"{name}": {value}}}', 4) for app, name, value in cases])
+    messages = ask([(app, f'{{"{name}": {value}}}', 4) for app, name, value in cases])
     possible = {
         (*place.split("."), value) for value, places in POSSIBLE.items() for place in places.split()
     }
-    assert {case for case, words in zip(cases, said, strict=True) if words is None} == possible
-    for (app, name, value), words in zip(cases, said, strict=True):
+    assert {case for case, words in zip(cases, messages, strict=True) if words is None} == possible
+    for (app, name, value), words in zip(cases, messages, strict=True):
         assert words is None or words.startswith(f"problem: {name}: found "), (app, value, words)
         assert words is None or "expected" in words
 
 
 def test_what_is_no_parameter_is_told_with_those_that_are():
-    said = ask([(app, '{"nonsense": 1}', 4) for app in PARAMETERS])
-    for words, names in zip(said, PARAMETERS.values(), strict=True):
+    messages = ask([(app, '{"nonsense": 1}', 4) for app in PARAMETERS])
+    for words, names in zip(messages, PARAMETERS.values(), strict=True):
         assert words is not None
         assert words.startswith("problem: nonsense: found 1, expected one of ")
         assert set(words.partition("one of ")[2].split(", ")) == set(names.split())
@@ -122,13 +122,13 @@ def test_what_is_no_parameter_is_told_with_those_that_are():
 def test_parameters_of_the_readmes_are_those_that_there_are():
     for app, names in PARAMETERS.items():
         text = (WORKLOADS / app / "README.md").read_text()
-        told = {
+        documented = {
             name
             for line in text.splitlines()
             if line.startswith("| `")
             for name in line.split("|")[1].replace("`", "").replace(",", " ").split()
         }
-        assert told == set(names.split()), app
+        assert documented == set(names.split()), app
 
 
 # What depends on the ranks, on files, on another parameter. The first of each application is also
@@ -174,8 +174,8 @@ FAULTS: list[tuple[str, dict[str, Any], int, str]] = [
 
 
 def test_ranks_and_files_are_checked_before_any_rank_waits():
-    said = ask([(app, json.dumps(problem), ranks) for app, problem, ranks, _ in FAULTS])
-    for words, (*case, message) in zip(said, FAULTS, strict=True):
+    messages = ask([(app, json.dumps(problem), ranks) for app, problem, ranks, _ in FAULTS])
+    for words, (*case, message) in zip(messages, FAULTS, strict=True):
         assert message in str(words), case
 
 

@@ -151,9 +151,9 @@ def test_captured_datagrams_are_those_that_were_sent(measured):
         data = run.table("pc1", "flows").filter(
             (pl.col("src_ip") == SENDER) & (pl.col("protocol") == "udp")
         )
-        told = run.application["ranks"][0]["to"]["1"]["bytes"]
+        sent_bytes = run.application["ranks"][0]["to"]["1"]["bytes"]
         # The rest of what rank 0 counts are a few messages of the TCP connection.
-        assert 0 <= told - data["payload_bytes"].sum() < 2000
+        assert 0 <= sent_bytes - data["payload_bytes"].sum() < 2000
         # A packet in a thousand is lost; each is sent again.
         repeated = run.application["answer"]["streams"][0]["repeated"]
         assert 10 <= repeated <= 80

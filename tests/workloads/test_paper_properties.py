@@ -109,12 +109,12 @@ def verdicts(folder: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
 
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_what_the_papers_conclude_holds_here(name: str) -> None:
-    told = [
+    lines = [
         f"{' '.join(one)}: {row['ours']}, {row['verdict']} ({row['rule']})"
         for one, row in verdicts(results(name)).items()
         if row["verdict"] not in HELD
     ]
-    assert not told, "\n".join(told)
+    assert not lines, "\n".join(lines)
 
 
 def copied(folder: Path, copy: Path, runs: pl.DataFrame) -> Path:

@@ -68,8 +68,8 @@ class Results:
 
     def bins(self, run: str, host: str) -> pl.DataFrame:
         """Payload out of and into a host in each 10-ms bin of the application's time."""
-        told = self.runs[run]["application"]
-        first, last = (nanoseconds(told[end]) // BIN_NS for end in ("start", "end"))
+        application = self.runs[run]["application"]
+        first, last = (nanoseconds(application[end]) // BIN_NS for end in ("start", "end"))
         number = (pl.col("bin_start").dt.epoch("ns") // BIN_NS).alias("bin")
         found = self.table(run, host, "throughput").with_columns(number)
         whole = pl.DataFrame({"bin": range(first, last + 1)}, schema={"bin": found["bin"].dtype})
@@ -184,12 +184,12 @@ def test_modelcheck_sends_batches_of_8_kib_from_all_to_all(das3):
 
 def test_modelcheck_comes_in_waves(das3):
     run = "modelcheck-baseline-r1"
-    told = das3.runs[run]["application"]
-    start = nanoseconds(told["start"])
+    application = das3.runs[run]["application"]
+    start = nanoseconds(application["start"])
     flows = das3.sent(run, "uva1").select("connection", "direction")
     messages = das3.table(run, "uva1", "messages").join(flows, on=["connection", "direction"])
     octets = []
-    for phase in (phase for phase in told["phases"] if phase["rank"] == 0):
+    for phase in (phase for phase in application["phases"] if phase["rank"] == 0):
         begin, end = (start + round(1e9 * phase[at]) for at in ("start_s", "end_s"))
         inside = messages.filter(pl.col("first_time").dt.epoch("ns").is_between(begin, end))
         octets.append(inside["bytes"].sum())
@@ -227,8 +227,8 @@ def test_supernova_fetches_the_largest_first_and_all_at_once(das3):
     jobs = pl.concat(das3.sent(run, host) for host in servers if host.startswith("uva"))
     new = pl.col("payload_bytes") - pl.col("retransmitted_bytes")
     jobs = jobs.filter(pl.col("payload_bytes") > 20_000).sort("first_time").with_columns(new)
-    told = das3.runs[run]["application"]["transfers"]
-    assert jobs.height == len(told)
+    transfers = das3.runs[run]["application"]["transfers"]
+    assert jobs.height == len(transfers)
     ranks = jobs["payload_bytes"].rank("ordinal", descending=True).to_list()
     assert max(abs(rank - place) for place, rank in enumerate(ranks, 1)) <= 3, ranks
     first = jobs.head(5)
@@ -261,8 +261,8 @@ def test_lambdastream_fills_the_link_where_tcp_does_not(lambdastream):
     def mbit_s(run: str, protocol: str) -> float:
         flows = lambdastream.table(run, "sandiego1", "flows")
         address = lambdastream.addresses(run)["sandiego1"]
-        mine = (pl.col("dst_ip") == address) & (pl.col("protocol") == protocol)
-        largest = flows.filter(mine).sort("payload_bytes").tail(1)
+        is_own = (pl.col("dst_ip") == address) & (pl.col("protocol") == protocol)
+        largest = flows.filter(is_own).sort("payload_bytes").tail(1)
         return 8e3 * largest["wire_bytes"][0] / largest["duration_ns"][0]
 
     assert mbit_s("lambda-loss_0.1pct-r1", "udp") >= 90

@@ -71,8 +71,8 @@ def test_spans_of_the_transfers_are_those_of_the_connections(measured):
             (pl.col("last_time") - pl.col("first_time")).dt.total_nanoseconds().alias("lasts_ns")
         )
         lasts = seen.sort("payload_bytes")["lasts_ns"]
-        told = sorted(run.application["transfers"], key=lambda span: span["bytes"])
-        for span, lasted_ns in zip(told, lasts, strict=True):
+        transfers = sorted(run.application["transfers"], key=lambda span: span["bytes"])
+        for span, lasted_ns in zip(transfers, lasts, strict=True):
             # From the request to the last byte; the connection ends a little later.
             assert lasted_ns / 1e9 == pytest.approx(span["end_s"] - span["start_s"], abs=0.05)
 

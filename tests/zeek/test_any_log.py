@@ -144,10 +144,10 @@ def test_a_header_that_separates_nothing_is_refused_with_what_it_says(
     lines = [line if other.split()[0] == key else other for other in log().splitlines()]
     path = tmp_path / "conn.log"
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(FlowsweepError, match="not the header of a Zeek log") as told:
+    with pytest.raises(FlowsweepError, match="not the header of a Zeek log") as caught:
         convert.convert([convert.look(path)], tmp_path / "out.parquet")  # type: ignore[list-item]
-    assert told.value.found is not None
-    assert found in told.value.found
+    assert caught.value.found is not None
+    assert found in caught.value.found
     assert "Traceback" not in flowsweep("zeek-logs", path, "-o", tmp_path / "out").stderr
 
 

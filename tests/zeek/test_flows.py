@@ -79,8 +79,8 @@ def test_show_tells_of_a_log(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "7 packets  394B of IP packets  30B payload" in done.stdout
     assert "10.0.0.2:80" in done.stdout
-    told = json.loads(run("show", "--format", "json", tmp_path / "conn.log").stdout)
-    assert told[0]["counts"]["conn_state"] == {"SF": 1}
+    shown = json.loads(run("show", "--format", "json", tmp_path / "conn.log").stdout)
+    assert shown[0]["counts"]["conn_state"] == {"SF": 1}
 
 
 def test_zeek_and_the_native_parser_count_the_same(tmp_path: Path) -> None:

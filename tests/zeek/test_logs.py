@@ -202,10 +202,10 @@ def test_a_column_whose_type_changed_is_told_with_both_logs(tmp_path: Path) -> N
     assert rows.to_dict(as_series=False) == {"a": ["7", "x"], "b": [1.0, 2.5]}
     notes = [line for line in done.stderr.splitlines() if line.startswith("note:")]
     one, other = tmp_path / "all.1.log", tmp_path / "all.2.log"
-    told = "note: all: column {} is of several types: UInt64 in {}, {} in {}, kept as {}"
+    note = "note: all: column {} is of several types: UInt64 in {}, {} in {}, kept as {}"
     assert notes == [
-        told.format("a", one, "String", other, "String"),
-        told.format("b", one, "Float64", other, "Float64"),
+        note.format("a", one, "String", other, "String"),
+        note.format("b", one, "Float64", other, "Float64"),
     ]
 
 

@@ -128,8 +128,8 @@ def test_logs_alone_have_a_grade_and_show_says_the_same(
         write(tmp_path / "runs/r1/pc1.stats.log", *rows)
     (row,) = Warehouse(ingested(tmp_path)).rows("run_quality").rows(named=True)
     assert (row["grade"], row["grade_reasons"]) == (grade, reasons)
-    (told,) = json.loads(flowsweep("show", "--format", "json", conn).stdout)
-    assert (told["grade"], told["reasons"]) == (grade, reasons)
+    (shown,) = json.loads(flowsweep("show", "--format", "json", conn).stdout)
+    assert (shown["grade"], shown["reasons"]) == (grade, reasons)
     assert f"quality {grade}: {reasons or 'nothing to note'}" in flowsweep("show", conn).stdout
 
 

@@ -119,7 +119,7 @@ impl Agent {
     }
 
     /// Records until a signal comes or something fails, then empties the ring. Whenever everything was made readable,
-    /// `tell` hears how far it is.
+    /// Calls `tell` with its progress.
     pub fn run(
         mut self,
         signals: &Signals,
@@ -238,7 +238,7 @@ impl Agent {
     }
 }
 
-/// Empties a ring whose inlet is closed. `countable`: the count stands still then, and tells when the ring is empty.
+/// Empties a ring whose inlet is closed. `countable`: the count stops then, and shows when the ring is empty.
 fn discard_all(
     capture: &mut Capture,
     counters: &mut Counters,

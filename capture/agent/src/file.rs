@@ -26,7 +26,7 @@ const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
 /// An empty last block of a Zstandard frame (RFC 8878, section 3.1.1.2): ends a frame after any whole block.
 const ZSTD_LAST_BLOCK: [u8; 3] = [1, 0, 0];
 
-/// What the header of a pcap file says.
+/// The header of a pcap file.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
     /// Nanoseconds per unit of a stamp's sub-second part: 1 or 1000.
@@ -100,7 +100,7 @@ impl PcapFile {
     /// Creates the file and writes its header.
     pub fn create(path: &Path, format: Format) -> io::Result<Self> {
         output::check(path)?;
-        // Packets are for nobody's eyes but those of who captures.
+        // Only the capturing user may read packets.
         let file = output::create(&output::part(path), 0o600)?;
         let sink = if names::is_compressed(path) {
             Sink::Compressed(Encoder::new(file, format.level)?)

@@ -36,7 +36,7 @@ pub fn set_aside(base: &Path, manifest: &Path) -> io::Result<Vec<(PathBuf, PathB
         .collect()
 }
 
-/// Whether a file of this user is there; what else has the name is told by who would replace it.
+/// Whether a file of this user is there; anything else of that name is reported when it would be replaced.
 fn is_own(path: &Path) -> bool {
     path.symlink_metadata().is_ok() && output::check(path).is_ok()
 }

@@ -1,5 +1,5 @@
-//! Turns changes of an interface into what the manifest says of them: a link that is down carries no packets, and the
-//! capture cannot tell that from silence.
+//! Records changes of an interface for the manifest: a link that is down carries no packets, and the capture
+//! cannot tell that from silence.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::SystemTime;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::sys::link::{LinkSocket, State};
 use crate::time;
 
-/// The first so many changes are listed; all are counted.
+/// The first changes are listed, at most this many; all are counted.
 const LISTED: usize = 100;
 
 /// A moment at which the interface went up or down.
@@ -28,7 +28,7 @@ pub struct History {
     pub up_at_start: bool,
     /// Whether it is up at the end; while the capture runs, now.
     pub up_at_end: bool,
-    /// How often it went down, by the kernel's count: also where nobody saw it.
+    /// How often it went down, by the kernel's count, which misses no change.
     pub downs: u64,
     /// How long it was seen down, seconds.
     pub down_s: f64,
@@ -71,7 +71,7 @@ impl History {
     }
 }
 
-/// Follows an interface. Where the kernel does not tell of it, nothing is known.
+/// Follows an interface. Its state is unknown where the kernel does not report it.
 pub struct Watch {
     socket: LinkSocket,
     history: History,
@@ -99,13 +99,13 @@ impl Watch {
         (history.downs > 0 || !history.up_at_start).then(|| history.clone())
     }
 
-    /// Asks and hears how it is: of a lost carrier the kernel tells up to a second later.
+    /// Asks the kernel for its state: notices of a lost carrier come up to a second late.
     pub fn ask(&mut self) {
         self.socket.ask();
         self.look();
     }
 
-    /// Hears what the kernel has told.
+    /// Takes in the kernel's notices.
     pub fn look(&mut self) {
         let now = SystemTime::now();
         if !self.history.up_at_end {

@@ -19,7 +19,7 @@ mod size;
 mod sys;
 mod time;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -39,10 +39,10 @@ use crate::recorder::{Halt, Recorder};
 use crate::sys::libpcap::{self, Capture, Failure, Settings};
 use crate::sys::linux::Signals;
 
-/// Writes a line to standard error; nobody may listen there any more.
+/// Writes a line to standard error; ignores that it may be closed.
 macro_rules! say {
     ($($text:tt)*) => {
-        let _ = writeln!(std::io::stderr(), $($text)*);
+        let _ = writeln!(io::stderr(), $($text)*);
     };
 }
 
@@ -68,22 +68,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
         action: "catching signals",
         source,
     })?;
-    let capture = open(arguments)?;
-    let (link_type, link_type_name) = capture.link_type();
-    let format = Format {
-        resolution_ns: capture.resolution_ns(),
-        snaplen: arguments.snaplen,
-        link_type: file_link_type(link_type),
-        level: arguments.level,
-    };
-    let filter = arguments.filter.as_deref().unwrap_or("");
-    let agent = Agent::start(
-        capture,
-        filter,
-        is_loopback(&arguments.interface),
-        arguments.buffer,
-    );
-    let agent = agent.map_err(|failure| start_error(arguments, filter, failure))?;
+    let (agent, format, link_type_name) = start_agent(arguments)?;
     let mut link = Watch::start(&arguments.interface);
     let capabilities = drop_privileges(arguments)?;
     if let Some(address) = &arguments.clock_listen {
@@ -96,12 +81,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
     let clock = Clock::at_start(peer);
     let start = agent.start_time();
     let cannot = |file: std::path::PathBuf| move |source| Error::Output { file, source };
-    let kept = leftovers::set_aside(&arguments.write, &arguments.manifest())
-        .map_err(cannot(arguments.write.clone()))?;
-    for (old, new) in kept {
-        let (old, new) = (old.display(), new.display());
-        say!("note: {old}: of a capture that was killed, kept as {new}");
-    }
+    set_leftovers_aside(arguments).map_err(cannot(arguments.write.clone()))?;
     let mut recorder = Recorder::create(arguments.write.clone(), format, limits, since_1970(start))
         .map_err(cannot(arguments.write.clone()))?;
     let mut journal = Journal::new(arguments.manifest());
@@ -117,8 +97,8 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
         recorder.discard();
         return Err(cannot(journal.path().to_owned())(source));
     }
-    // Whoever started us may have closed our output since; that is no reason to stop.
-    let _ = writeln!(std::io::stdout(), "ready");
+    // Our output may have been closed since the start; that is no reason to stop.
+    let _ = writeln!(io::stdout(), "ready");
     let outcome = agent.run(
         &signals,
         &mut recorder,
@@ -127,7 +107,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
             if journal.is_due() {
                 manifest.follow(recorder, totals);
                 manifest.link = link.and_then(Watch::take_history);
-                // A manifest that cannot be written now is written at the end, where an error is told.
+                // A manifest that cannot be written now is written at the end, which reports an error.
                 let _ = journal.write(&manifest, false);
             }
         },
@@ -154,6 +134,36 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
         say!("warning: {path}: the manifest cannot be written: {error}");
     }
     Ok(complete && written.is_ok())
+}
+
+/// Opens the interface and starts to capture; also the format of the files, and the name of the link type.
+fn start_agent(arguments: &Arguments) -> Result<(Agent, Format, String), Error> {
+    let capture = open(arguments)?;
+    let (link_type, link_type_name) = capture.link_type();
+    let format = Format {
+        resolution_ns: capture.resolution_ns(),
+        snaplen: arguments.snaplen,
+        link_type: file_link_type(link_type),
+        level: arguments.level,
+    };
+    let filter = arguments.filter.as_deref().unwrap_or("");
+    let agent = Agent::start(
+        capture,
+        filter,
+        is_loopback(&arguments.interface),
+        arguments.buffer,
+    )
+    .map_err(|failure| start_error(arguments, filter, failure))?;
+    Ok((agent, format, link_type_name))
+}
+
+/// Renames what a killed capture left in the way of this one.
+fn set_leftovers_aside(arguments: &Arguments) -> io::Result<()> {
+    for (old, new) in leftovers::set_aside(&arguments.write, &arguments.manifest())? {
+        let (old, new) = (old.display(), new.display());
+        say!("note: {old}: of a capture that was killed, kept as {new}");
+    }
+    Ok(())
 }
 
 /// All that is known before the first packet.
@@ -229,7 +239,7 @@ fn start_error(arguments: &Arguments, filter: &str, failure: Failure) -> Error {
     }
 }
 
-/// Says how it went, and what is missing; true when nothing is.
+/// Prints how it went, and what is missing; true when nothing is.
 fn report(
     arguments: &Arguments,
     outcome: &Outcome,

@@ -120,10 +120,10 @@ const SHARE: u32 = 100;
 /// The manifest's place on the disk.
 pub struct Journal {
     path: PathBuf,
-    /// Space for the last state, which must be told also when the disk is full.
+    /// Space for the last state, which must be written even when the disk is full.
     reserve: Reserve,
     next: Instant,
-    /// What was written last, open: another capture is told that it is used.
+    /// The last manifest, kept open: its lock shows other captures that it is in use.
     held: Option<File>,
 }
 

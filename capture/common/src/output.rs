@@ -1,4 +1,4 @@
-//! Turns a path into a file that appears whole or not at all, and that is nobody else's.
+//! Creates files that appear whole or not at all, and that belong to this user alone.
 //!
 //! The folder may be one in which everybody may make files. A new file is opened exclusively, so that no link is
 //! followed. What has its name already is replaced only if it is a file of this user; anything else is an error of kind
@@ -80,7 +80,7 @@ pub fn refuse_used(path: &Path) -> io::Result<()> {
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     match options.open(path) {
         Ok(file) if !sys::lock(&file) => Err(used(path)),
-        // What is there and cannot be opened is told by who would replace it.
+        // A file that cannot be opened is reported when it would be replaced.
         _ => Ok(()),
     }
 }
@@ -123,7 +123,7 @@ pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Writes a file under its name with `.part` added, then renames it. `durable`: it is on the disk then. While what it
-/// returns is open, other processes are told that the file is used.
+/// returns is open, other processes see that the file is in use.
 pub fn write(path: &Path, text: &str, durable: bool) -> io::Result<File> {
     check(path)?;
     let part = part(path);

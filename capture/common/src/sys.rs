@@ -37,7 +37,7 @@ fn terminated(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }
 
-/// Locks an open file; whether nobody else has it locked. On a file system without locks nobody can tell.
+/// Locks an open file; false if another process has it locked. A file system without locks cannot show that.
 pub fn lock(file: &File) -> bool {
     // SAFETY: the descriptor is open.
     let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
@@ -93,7 +93,7 @@ pub fn set_capabilities(effective: u64, permitted: u64) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, words.as_ptr()) })
 }
 
-/// No program that this thread starts has more rights than it has itself, whatever its file says.
+/// Keeps programs that this thread starts from gaining rights by their files (set-user-ID, capabilities).
 pub fn set_no_new_privileges() -> io::Result<()> {
     // SAFETY: these options take numbers only.
     unsafe {

@@ -17,7 +17,7 @@ use crate::sys::process;
 const LINE_LIMIT: usize = 4_096;
 /// Clients served at once. One more takes the place of the one that has been silent for longest.
 const CLIENT_LIMIT: usize = 16;
-/// After a look the socket is left alone for so many times as long as the look took: 5 % of the time at most.
+/// After a look the socket is left alone for this many times as long as the look took: 5 % of the time at most.
 const REST: u64 = 19;
 
 /// The control socket and its clients. The socket file is removed when this is dropped.
@@ -38,7 +38,7 @@ struct Client {
 }
 
 impl Control {
-    /// Listens at `path`. A socket file of ours that nobody listens at any more is replaced.
+    /// Listens at `path`. A socket file of ours without a listener is replaced.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let fail = |remedy| {
             move |source| Error::Output {
@@ -75,7 +75,7 @@ impl Control {
         }
     }
 
-    /// When to look at the socket although no descriptor tells; never, if that is not needed.
+    /// When to look at the socket without an event on its descriptor; none if that is not needed.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
         let waiting = self.clients.iter().any(|client| client.end().is_some());
         (waiting || now_ns < self.resting_until_ns).then_some(self.resting_until_ns)
@@ -142,7 +142,7 @@ impl Client {
         self.received.iter().position(|&byte| byte == b'\n')
     }
 
-    /// Reads what was sent; false when the client is gone or says too much.
+    /// Reads what was sent; false when the client is gone or sent too much.
     fn receive(&mut self, now_ns: u64) -> bool {
         let mut buffer = [0; LINE_LIMIT];
         match self.stream.read(&mut buffer) {

@@ -128,7 +128,7 @@ impl Error {
     }
 }
 
-/// Says on standard error that something is wrong that does not stop the emulator. Nobody may listen any more.
+/// Prints a warning on standard error, which may be closed.
 pub fn warn(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "warning: {text}");
 }

@@ -8,7 +8,7 @@ use crate::random::Stream;
 
 /// Shape of the Pareto law, as in netem's table of that name.
 const SHAPE: f64 = 3.0;
-/// The Pareto law is cut at so many times its minimum, which one frame in a thousand exceeds: uncut, its fourth moment
+/// The Pareto law is cut at this multiple of its minimum, which one frame in a thousand exceeds: uncut, its fourth moment
 /// is infinite and the standard deviation of no finite sample could be told from another.
 const CUT: f64 = 10.0;
 

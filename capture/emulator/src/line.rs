@@ -26,7 +26,7 @@ pub struct LineParameters {
     pub queue: Queue,
     /// Added to every frame's size when its time on the line is computed.
     pub overhead_bytes: u64,
-    /// A shorter frame counts as so many bytes, before the overhead.
+    /// Bytes that a frame counts as at least, before the overhead.
     pub least_frame_bytes: u64,
 }
 

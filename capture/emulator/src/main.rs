@@ -104,12 +104,12 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let scheduling = prepare(arguments.priority)?;
     drop_privileges(arguments)?;
     let mut control = Control::open(&arguments.control)?;
-    // Whoever started us may have closed our output since; that is no reason to stop.
+    // Our output may have been closed since the start; that is no reason to stop.
     let _ = writeln!(std::io::stdout(), "ready");
     let outcome = engine.run(scheduling, &signals, &mut control);
     let stats = engine.json() + "\n";
     let finished = engine.finish();
-    // Last: who finds the statistics finds everything else whole.
+    // Last: where the statistics are, everything else is complete.
     if let Some(path) = &arguments.stats {
         output::write(path, &stats)?;
     }

@@ -9,7 +9,7 @@
 const GROUP_NS: u64 = 50_000;
 /// Load is judged in windows of this length.
 const WINDOW_NS: u64 = 1_000_000;
-/// More than so many times in a window is load. Fewer than what groups make (20), so that load stays load.
+/// More times in a window than this are load. Groups make more (20), so that load stays load.
 const CALM_TIMES: u64 = 12;
 
 /// How often frames were handed out lately.

@@ -74,7 +74,7 @@ impl Port {
         let before_ns = clock.now_ns();
         let count = match batch.receive(&self.socket) {
             Ok(count) => count,
-            // The interface went down; the kernel says so once. It may come up again.
+            // The interface went down; the kernel reports that once. It may come up again.
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => {
                 self.check_presence()?;
                 warn(format_args!("interface {} is down", self.interface));

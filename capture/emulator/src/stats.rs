@@ -1,4 +1,4 @@
-//! Turns the counters of links and ports into the one JSON object that the control socket and the statistics file give.
+//! Writes the counters of links and ports as the JSON object of the control socket and the statistics file.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -189,7 +189,7 @@ pub struct PortStats<'a> {
     pub counters: PortCounters,
 }
 
-/// Everything the emulator says about itself.
+/// The whole statistics of the emulator.
 #[derive(Debug, serde::Serialize)]
 pub struct Stats<'a> {
     /// Version of the emulator.

@@ -1,4 +1,4 @@
-"""End games of awari to their values, database by database (Verstoep, sections 4 and 5).
+"""Values of awari's end games, database by database (Verstoep, sections 4 and 5).
 
 Boards are spread evenly over the ranks. A rank sends jobs to the owners of other boards, combined
 into messages, and waits for nothing but the end of each phase: init (values of captures), then
@@ -23,7 +23,7 @@ import rounds
 
 APP = "awari"
 ENTRY_BYTES = 12
-# Whoever knows earlier that a phase is over sends jobs of the next one.
+# A rank that learns earlier that a phase is over sends jobs of the next one.
 JOBS = (10, 11)
 SWITCHES = (
     "tree_synchronisation",

@@ -1,4 +1,4 @@
-"""A jigsaw puzzle whose pieces may be turned to every way of laying it (Kitatsuji, section 2).
+"""Finds every solution of a jigsaw puzzle with pieces that turn (Kitatsuji, section 2).
 
 Rank 0 hands out first pieces. While a slave searches, it tells the master how far it is and hears
 how far the others are, one exchange after the other: searching never waits for an answer.
@@ -25,7 +25,6 @@ import rounds
 APP = "jigsaw"
 MAX_SIDE = 64
 MAX_COLOURS = 10_000
-MAX_SOLUTIONS = 100_000
 BUSY_NODE_NS = 60  # about what the kernel takes, for the length of a slice with compute: busy
 PARTS = 16  # the last bundle of first pieces is such a part of a slave's share
 REPORT, REPLY, SOLUTIONS, DONE = range(1, 5)

@@ -1,4 +1,4 @@
-"""A seed to a square jigsaw puzzle, and a laid puzzle to whether it is right.
+"""Makes a square jigsaw puzzle from a seed, and checks a laid one.
 
 A piece has edges (north, east, south, west); two fit if one is minus the other. What lies on a
 place is 4 * piece + quarter turns clockwise.

@@ -1,4 +1,4 @@
-"""A dense matrix to its factors L and U, with pivoting, in blocks of columns over the ranks.
+"""Factors a dense matrix into L and U, with pivoting, in blocks of columns over the ranks.
 
 Blocks go round the ranks. In each step the owner of the next panel factors it, all ranks get it
 (it is spread over them and rolled round a ring), and each updates its blocks: network and

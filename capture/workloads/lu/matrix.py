@@ -1,4 +1,4 @@
-"""A seed to a real matrix, block by block, and a claimed decomposition to its error.
+"""Makes a real matrix from a seed, block by block, and finds the error of a decomposition.
 
 The matrix is never sent: every rank makes the columns that it owns, and makes them again to check.
 """

@@ -1,4 +1,4 @@
-"""An elevator and a promise to all its states and whether the promise can be broken (Maassen, 3.1).
+"""Searches all states of an elevator for one that breaks a promise (Maassen, 3.1).
 
 States are hashed over all ranks, as in DiVinE: a rank expands its own and sends the others to
 their owners, combined into messages of `batch_bytes`. Accepting cycles are found by maximal
@@ -25,7 +25,7 @@ ENTRY_BYTES = 16  # state and value
 SLICE_NS = 1_000_000  # of work between two looks at what came in
 BUSY_SLICE = 2000  # states
 MESSAGES_PER_LOOK = 16
-# Whoever knows earlier that a phase is over sends work of the next one.
+# A rank that learns earlier that a phase is over sends work of the next one.
 WORK = (10, 11)
 NAMES = ("states", "edges", "accepting", "cycle")
 

@@ -1,4 +1,4 @@
-"""A chess board to all placements of N queens, by a master and its slaves (Kitatsuji, section 2).
+"""Finds all placements of N queens, by a master and its slaves (Kitatsuji, section 2).
 
 Rank 0 hands out sub-boards (the first rows are placed) one at a time, on request.
 A slave keeps what it finds; when no sub-board is left it returns all its solutions.

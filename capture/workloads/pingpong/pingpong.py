@@ -1,4 +1,4 @@
-"""A message size to the time of one message, by sending it to and fro (UKLight, section 2.2).
+"""Times messages of one size by sending them to and fro (UKLight, section 2.2).
 
 Rank 0 sends to the last rank, which sends back what it got, as PingPong of the Intel MPI Benchmarks
 does. Nothing else is on its way meanwhile; ranks between the two wait.

@@ -1,4 +1,4 @@
-"""A block of a grid to its residuals and its sweeps; the equations, whose solution is known.
+"""Residuals and sweeps of a block of a grid, for equations with a known solution.
 
 Five values a point. At each point stands a block, `DIAGONAL` times one plus `COUPLING` times all
 ones; of each of the six neighbours 1 is taken, and a fourth difference of two points each way

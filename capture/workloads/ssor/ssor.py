@@ -1,4 +1,4 @@
-"""A sparse linear system to its solution by SSOR, as NPB's LU communicates (Kitatsuji, section 2).
+"""Solves a sparse linear system by SSOR, as NPB's LU communicates (Kitatsuji, section 2).
 
 The grid's columns of planes are spread over a rectangle of ranks. A lower sweep goes plane by
 plane from one corner to the other, an upper sweep back: for each plane a rank waits for an edge of

@@ -1,4 +1,4 @@
-"""Pairs of images of the sky to the objects that have appeared in between (Maassen, 3.3).
+"""Finds objects that appear between two images of the sky (Maassen, 3.3).
 
 Rank 0 is the master; the next `servers` ranks hold the images on disk; the others work: each asks
 for a job, fetches both images from the server that has them, searches, returns what it found.
@@ -157,7 +157,7 @@ def master(ranks: channels.Ranks, sky: Sky) -> dict[str, Any]:
 
 
 def same(truth: list[list[int]], found: list[list[int]]) -> bool:
-    """Whether the same objects were found, but for what noise does to their places."""
+    """Whether the same objects were found, with places as far apart as noise moves them."""
 
     def is_found(place: list[int]) -> bool:
         return any(all(abs(a - b) <= NEAR for a, b in zip(place, p, strict=True)) for p in found)
@@ -166,7 +166,7 @@ def same(truth: list[list[int]], found: list[list[int]]) -> bool:
 
 
 def server(ranks: channels.Ranks, sky: Sky) -> None:
-    """Sends image pairs from disk to whoever connects, several at a time."""
+    """Serves image pairs from disk to several ranks at a time."""
     kernel = Kernel()
     with tempfile.TemporaryDirectory(prefix="supernova-") as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""A file of the Standard Task Graph Set, or a seed, to tasks; tasks to priorities and answers.
+"""Tasks from a file of the Standard Task Graph Set, or a seed; their priorities and answers.
 
 The format has no data and no memory: how much a task needs and leaves comes from the seed.
 """

@@ -1,4 +1,4 @@
-"""A graph of tasks to the output of its last, scheduled over the workers (Kitatsuji, section 2).
+"""Computes the output of a task graph's last task on the workers (Kitatsuji, section 2).
 
 Rank 0 gives each task that has its inputs, longest remaining way first, to the worker with the most
 free memory. Workers fetch inputs from one another, each over a new connection (see `node`).

@@ -1,4 +1,4 @@
-"""Film frames to a stream of JPEG images in order, by a pipeline over two sites (Maassen, 3.2).
+"""Turns film frames into an ordered stream of JPEG images, over two sites (Maassen, 3.2).
 
 Readers take frames from disk at the frame rate, filters correct their colour, compressors make
 JPEG images, the last rank counts them. The ranks in this order: readers, filters, compressors,

@@ -1,5 +1,5 @@
 //! An Arrow stream that keeps a file descriptor, and with it a lock, until it is released. The crate's only
-//! unsafe code: a capsule says by its name alone what it holds.
+//! unsafe code: only the name of a capsule shows what it holds.
 #![allow(unsafe_code)]
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};

@@ -152,7 +152,7 @@ fn stream<'py>(
     PyCapsule::new_with_value(py, batches, c"arrow_array_stream")
 }
 
-/// Calls `on_damage` with what was damaged. Whoever reads the stream must be ready for one that Python makes.
+/// Calls `on_damage` with what was damaged. A reader of the stream must be ready for an error that Python raises.
 fn tell(on_damage: &Py<PyAny>, damage: &[Damage]) -> Result<(), ArrowError> {
     let called = Python::attach(|py| {
         let places = damage.iter().map(|place| describe_damage(py, place));

@@ -1,4 +1,4 @@
-//! How captures are read, as Python says it: `flowsweep.parsing.Settings`.
+//! Converts Python's settings for reading captures: `flowsweep.parsing.Settings`.
 
 use flowsweep_parsers::Options;
 use pyo3::prelude::*;

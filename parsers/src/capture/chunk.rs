@@ -44,9 +44,9 @@ pub(crate) struct ChunkOptions {
     pub verify: bool,
     /// Decode every packet the long way.
     pub without_fast_frames: bool,
-    /// Give each packet an owner that says all: they are put into another order.
+    /// Give each packet an owner of its own: packets are put into another order.
     pub with_owners: bool,
-    /// Keep what tells a packet from its copies: it is to be sifted.
+    /// Keep what distinguishes a packet from its copies, for sifting.
     pub with_identities: bool,
     /// Networks are parts of keys.
     pub by_network: bool,
@@ -371,7 +371,7 @@ fn listed<T: Copy>(list: &[T], position: usize, position_of: impl Fn(&T) -> u32)
     found.ok().map(|index| list[index])
 }
 
-/// Room for so many, in large pages, because it is read all over.
+/// Room for this many, in large pages, because accesses are scattered.
 fn room<T>(length: usize) -> Vec<T> {
     let list = Vec::with_capacity(length);
     use_large_pages(&list);

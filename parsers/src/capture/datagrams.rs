@@ -66,7 +66,7 @@ impl DatagramSizes {
         if self.senders.is_empty() {
             self.senders = vec![Sender::default(); SENDERS];
         }
-        // No secret key: whoever makes flows share a place only hides what these say of themselves.
+        // No secret key: a sender that makes flows collide hides only its own merged datagrams.
         let flow = flow(packet);
         let place = (flow >> 32) as usize % SENDERS;
         if self.senders[place].flow != flow {

@@ -84,7 +84,7 @@ impl CaptureFile {
         })
     }
 
-    /// Time of the next packet; there is one after [`Self::refill`] said so.
+    /// Time of the next packet; there is one after [`Self::refill`] returned true.
     pub(crate) fn next_time(&self) -> i64 {
         self.records
             .get(self.taken)
@@ -244,7 +244,7 @@ impl CaptureFile {
         self.kept += count as u64;
     }
 
-    /// Decodes the next packet into `packet`; its record and captured bytes. There is one after [`Self::refill`] said so.
+    /// Decodes the next packet into `packet`; its record and captured bytes. There is one after [`Self::refill`] returned true.
     pub(crate) fn decode_next(&mut self, packet: &mut Packet) -> Option<(Record, &[u8])> {
         let record = *self.records.get(self.taken)?;
         self.taken += 1;

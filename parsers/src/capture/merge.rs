@@ -204,7 +204,7 @@ impl<'a> Reading<'a> {
         Ok(true)
     }
 
-    /// Bytes that may be taken at once by so many more packets.
+    /// Bytes that this many more packets may take at once.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         let careful = self.careful.as_ref();
         careful.map_or(0, |careful| careful.sifter.growth(more))

@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// Sorts records of these times, so many at once; the order in which they leave by number, and how many were late.
+    /// Sorts records of these times, `at_once` at a time; returns the order in which they leave, and how many were late.
     fn sorted(times: &[i64], at_once: usize, reach_ns: i64) -> Option<(Vec<u64>, usize)> {
         let mut order = RecordOrder::new(reach_ns);
         let (mut records, mut left, mut late) = (Vec::new(), Vec::new(), 0);

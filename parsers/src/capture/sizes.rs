@@ -49,7 +49,7 @@ impl Sizes {
         self.decided.pop_front().unwrap_or(self.smallest)
     }
 
-    /// Decides on a later chunk by one of `size` that holds so many packets of so many connections.
+    /// Decides on a later chunk by one of `size`, with its numbers of packets and connections.
     pub(crate) fn decide(&mut self, size: usize, packets: usize, connections: usize) {
         let size = if connections * 2 > packets {
             size * self.growth

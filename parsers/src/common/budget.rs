@@ -17,12 +17,12 @@ const PAGE: u64 = 4096;
 /// A bound on memory.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// The open file /proc/self/statm, which tells what the process takes; none where the system has none.
+    /// The open file /proc/self/statm, which has the size of the process; none where the system has none.
     statm: Option<File>,
     bounds: Vec<Bound>,
 }
 
-/// At most so many bytes more than at the beginning.
+/// A limit on the bytes taken since the beginning.
 #[derive(Debug)]
 struct Bound {
     /// The place, in /proc/self/statm, of the number that this bound limits.
@@ -97,7 +97,7 @@ impl Budget {
         Self { statm, bounds }
     }
 
-    /// Fails where so many bytes `more` would be more than may be taken, or the system refused some.
+    /// Fails where `more` bytes would exceed the limit, or the system refused some.
     pub(crate) fn check(&self, more: u64) -> Result<(), Lack> {
         let now = self.statm.as_ref().and_then(pages);
         let lacks = self.bounds.iter().map(|bound| Lack {

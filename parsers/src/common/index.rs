@@ -79,7 +79,7 @@ impl Index {
         (self.slots.len() * size_of::<u64>()) as u64
     }
 
-    /// Bytes of the larger table that so many more entries need.
+    /// Bytes of the larger table that `more` entries need.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         let mut slots = self.slots.len();
         while (self.used + more) * 8 > slots * 5 {

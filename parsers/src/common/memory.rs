@@ -19,7 +19,7 @@ static SHORT: AtomicBool = AtomicBool::new(false);
 #[derive(Debug)]
 pub struct WithReserve;
 
-// SAFETY: all is the system allocator's; the reserve is freed once, by who took its address out of `HELD`.
+// SAFETY: all is the system allocator's; the reserve is freed once, by the thread that took its address from `HELD`.
 unsafe impl GlobalAlloc for WithReserve {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         again(|| unsafe { System.alloc(layout) })
@@ -56,7 +56,7 @@ fn release() -> bool {
     if held.is_null() {
         return false;
     }
-    // SAFETY: it was allocated with this layout, and nobody else has its address any more.
+    // SAFETY: it was allocated with this layout, and no other thread has its address any more.
     unsafe { System.dealloc(held, RESERVE) };
     true
 }

@@ -10,7 +10,7 @@ pub(crate) fn several_threads() -> bool {
 /// Values that are worth another thread: waking it up takes as long as some thousands.
 const WORTH_SHARING: usize = 1 << 12;
 
-/// Columns of so many `rows`, for threads to take few by few: as many at once as are worth it.
+/// Columns of `rows` rows, which threads take a few at a time: as many as are worth a turn.
 pub(crate) fn few_by_few<C: IndexedParallelIterator>(
     columns: C,
     rows: usize,

@@ -94,24 +94,9 @@ fn run_here(
         known.early.clone_from(early);
     };
     pass.finish(&found, sink)?;
-    let connections = &mut pass.connections;
-    // A SYN may come long after packets of its connection, whose rows said the opposite direction; and time
-    // may go back to a bin that was written. These rows come again, with what is known now.
-    let mut wrong = Vec::new();
-    if !connections.turned.is_empty() {
-        wrong.extend([Table::Packets, Table::Messages]);
-    }
-    if connections.throughput.reopened {
-        wrong.push(Table::Throughput);
-    }
-    wrong.retain(|table| options.tables.contains(table));
     if !stream {
-        let mut tables = Vec::new();
-        for table in wrong {
-            if sink.restart(table)? {
-                tables.push(table);
-            }
-        }
+        let connections = &mut pass.connections;
+        let tables = restart_wrong(connections, options, sink)?;
         if !tables.is_empty() {
             let only = Options {
                 tables,
@@ -142,6 +127,30 @@ fn run_here(
         sink.end()?;
     }
     Ok(summary)
+}
+
+/// Forgets the rows that later packets proved wrong; the tables that are to be written again. A SYN may come long
+/// after packets of its connection, whose rows have the opposite direction; and time may go back to a bin that was
+/// written.
+fn restart_wrong(
+    connections: &Connections,
+    options: &Options,
+    sink: &mut dyn Sink,
+) -> Result<Vec<Table>, Error> {
+    let mut wrong = Vec::new();
+    if !connections.turned.is_empty() {
+        wrong.extend([Table::Packets, Table::Messages]);
+    }
+    if connections.throughput.reopened {
+        wrong.push(Table::Throughput);
+    }
+    let mut tables = Vec::new();
+    for table in wrong {
+        if options.tables.contains(&table) && sink.restart(table)? {
+            tables.push(table);
+        }
+    }
+    Ok(tables)
 }
 
 /// Inputs that were read before, as they were then.
@@ -275,7 +284,7 @@ impl<'a> Pass<'a> {
                 with_places: true,
                 with_owners: true,
                 with_identities: is_full,
-                // They tell copies from packets that were sent again, whatever tables are wanted.
+                // They distinguish copies from packets that were sent again, whatever tables are wanted.
                 with_rdma: is_full || wanted.with_rdma,
                 ..wanted
             });

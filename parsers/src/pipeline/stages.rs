@@ -120,7 +120,7 @@ impl Find<'_> {
         Ok(())
     }
 
-    /// Fails where so many more packets, and counting those found, might take more memory than there is.
+    /// Fails where this many more packets, with counting those found, might exceed the memory.
     fn check(&self, portion: &Portion, packets: usize) -> Result<(), Error> {
         let found = portion.grouping.numbers.len();
         let new = portion

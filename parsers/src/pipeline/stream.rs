@@ -25,7 +25,7 @@ enum Step {
 
 type Delivery = Result<Step, Error>;
 
-/// Is told at the end of a stream what was damaged; what it fails with, the stream fails with.
+/// Called at the end of a stream with what was damaged; its error becomes the stream's.
 pub type OnDamage = Box<dyn FnOnce(&[Damage]) -> Result<(), ArrowError> + Send>;
 
 /// The batches of one table.
@@ -89,7 +89,7 @@ struct Channel {
 }
 
 impl Channel {
-    /// The receiver of the news that the stream is open; it is told once.
+    /// The channel on which to report that the stream is open; it is taken once.
     fn opened(&self) -> Option<SyncSender<Result<(), Error>>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.take()

@@ -131,7 +131,7 @@ pub(crate) enum RecordReader {
     Pcapng(Box<Pcapng>),
 }
 
-/// Bytes needed to tell what a file is.
+/// Bytes needed to recognise a file.
 pub(crate) const HEAD: usize = 28;
 
 impl RecordReader {
@@ -294,7 +294,7 @@ const USBPCAP: u32 = 249;
 pub(crate) fn longest_record(link_type: u32, snaplen: u32) -> u32 {
     match link_type {
         DBUS | USBPCAP => MAX_LARGE_RECORD,
-        // A snap length above the usual limit is believed up to 16 MiB: a file that says 4 GiB says nothing.
+        // A snap length above the usual limit is trusted up to 16 MiB: one of 4 GiB means nothing.
         _ if snaplen > MAX_RECORD && snaplen <= 16 << 20 => snaplen,
         _ => MAX_RECORD,
     }

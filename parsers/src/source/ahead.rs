@@ -8,7 +8,7 @@ use super::open_input::read_at;
 
 /// Bytes of a window.
 pub(super) const WINDOW: usize = 256 << 10;
-/// Room in front of a window, for what is left of the one before.
+/// Room in front of a window, for the rest of the one before.
 pub(super) const FRONT: usize = 64 << 10;
 /// Windows that are read, or wait to be taken, at most.
 const WINDOWS: usize = 4;
@@ -32,7 +32,7 @@ impl Room {
     }
 }
 
-/// Rooms that nobody uses.
+/// Rooms that are free.
 #[derive(Default)]
 pub(super) struct FreeRooms(Vec<Room>);
 

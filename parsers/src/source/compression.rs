@@ -1,4 +1,4 @@
-//! Compressed input to plain bytes; the kind is told by its first bytes, never by the file's name.
+//! Decompresses input; its first bytes decide the kind of compression, never the file's name.
 
 use std::io::{self, Read};
 

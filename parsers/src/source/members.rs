@@ -165,14 +165,14 @@ impl<R: Read> Read for Gzip<R> {
     }
 }
 
-/// LZ4, whose decoder says at the end of each frame that nothing follows. It says so too where the input ends between
-/// two blocks, so it is not told of such an end.
+/// LZ4, whose decoder reports the end of input at the end of each frame. It does so too where the input ends between
+/// two blocks, so that such an end is hidden from it.
 pub(super) struct Lz4<R: Read> {
     frame: FrameDecoder<Unended<R>>,
     ended: bool,
 }
 
-/// An input that fails where it ends: a frame says itself where nothing more follows.
+/// An input that fails where it ends: a complete frame never reads that far.
 struct Unended<R>(Peeked<R>);
 
 impl<R: Read> Read for Unended<R> {

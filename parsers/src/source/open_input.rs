@@ -20,7 +20,7 @@ pub(super) struct OpenInput {
     file: Option<Watched>,
 }
 
-/// Which file it is, and how much of it there was at opening: so much is read of it.
+/// Which file it is, and its length at opening: no more of it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     device: u64,

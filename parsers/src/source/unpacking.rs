@@ -54,7 +54,7 @@ impl Unpacking {
         }))
     }
 
-    /// The next window; `old` is room that is free again. None follows the one that tells the end.
+    /// The next window; `old` is room that is free again. None follows the one that reports the end.
     pub(super) fn take(&mut self, old: Room) -> Window {
         let mut state = self.0.lock();
         state.free.put(old);

@@ -18,7 +18,7 @@ use crate::source::Input;
 const WINDOW: usize = 256 << 10;
 /// The same at least, where very many files are read by turns: ...
 const SMALLEST_WINDOW: usize = 8 << 10;
-/// ... the cache holds so much, of which each further file takes a smaller part.
+/// ... what the cache holds, of which each further file gets a smaller part.
 const SHARED: usize = 1 << 20;
 
 /// Bytes to read at a time of a file that is opened beside `open` others.
@@ -51,8 +51,9 @@ enum Ahead {
 }
 
 impl Source {
-    /// Opens `input` and looks at its first bytes to learn how it is compressed. So many bytes are read at a time as
-    /// `room` says. `before`: the file as it was when it was opened before; another one is an error. To `consumed` the bytes of the input as stored are added, for progress.
+    /// Opens `input` and looks at its first bytes to learn how it is compressed. `room` bytes are read at a time.
+    /// `before`: the file as it was when it was opened before; another one is an error. The bytes of the input as
+    /// stored are added to `consumed`, for progress.
     pub(crate) fn open(
         input: &Input,
         room: usize,
@@ -102,7 +103,7 @@ impl Source {
                     let stream = std::mem::replace(stream, Box::new(io::empty()));
                     Some(Ahead::Stream(Unpacking::new(stream)))
                 }
-                // A pipe brings what it has as it is asked for: who fills it needs the time.
+                // A pipe returns what it has; its writer needs time for more.
                 _ => None,
             };
         }

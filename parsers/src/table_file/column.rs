@@ -46,7 +46,7 @@ pub(super) struct ColumnWriter {
     encodings: Vec<Encoding>,
 }
 
-/// The column chunk that is full, and that of its twin: what the file's end says of each, and their pages.
+/// The column chunk that is full, and that of its twin: the footer's entry for each, and their pages.
 pub(super) struct ColumnChunk {
     /// With the page that lists its values, if it has any.
     columns: [Option<(Blocks, ColumnCloseResult)>; 2],

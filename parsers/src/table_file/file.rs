@@ -183,7 +183,7 @@ fn refused(name: &str, error: io::Error) -> Error {
     Error::io(format!("cannot write {name}"), error)
 }
 
-/// What the operating system refused is told as such.
+/// Reports a refusal of the operating system as such.
 fn failed(name: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

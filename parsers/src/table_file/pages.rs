@@ -11,7 +11,7 @@ use zstd::bulk::Compressor;
 
 use super::blocks::Blocks;
 
-/// zstd's levels: the one that saves most per second, and the one that looks least for what repeats.
+/// zstd's levels: the one that saves most bytes per second, and the fastest one.
 const LEVEL: i32 = 1;
 const LEAST: i32 = -(1 << 17);
 

@@ -50,7 +50,7 @@ fn pack(values: &[u16], width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// What says that `count` values follow, packed: in whole groups.
+/// The header of `count` packed values, in whole groups.
 pub(super) fn packed_head(count: usize) -> u64 {
     (count.div_ceil(GROUP) as u64) << 1 | 1
 }

@@ -28,7 +28,7 @@ pub struct Column {
     pub name: &'static str,
     /// Type.
     pub kind: Kind,
-    /// A value may be unknown; the meaning says when.
+    /// A value may be unknown; the meaning of the column explains when.
     pub nullable: bool,
     /// Unit, empty for names and numbers of things.
     pub unit: &'static str,

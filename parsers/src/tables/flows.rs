@@ -161,7 +161,7 @@ impl<'a> FlowRows<'a> {
         arrays::int64_where(self.with_tcp.as_ref(), self.each().map(value))
     }
 
-    /// A count of TCP that the headers need not tell; null for other protocols too.
+    /// A count of TCP that headers may not show; null for other protocols too.
     fn tcp_or_null(&self, value: fn(&Direction) -> Option<u64>) -> Making<'a> {
         let rows = self.each();
         arrays::int64_or_null(rows.map(move |row| {

@@ -1,4 +1,4 @@
-//! Who takes the rows of the tables.
+//! The receivers of the rows of the tables.
 
 use arrow_array::RecordBatch;
 

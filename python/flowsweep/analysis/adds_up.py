@@ -1,4 +1,4 @@
-"""Rows of a query to what does not add up in them.
+"""Finds what does not add up in the rows of a query.
 
 `adds_up` in reports/figures/<name>.yaml declares what must hold of the rows whatever the
 data: a sum equals a sum over tables, points are those of the sweep, shares are 1. A claim is a
@@ -65,23 +65,23 @@ class Contradiction:
 
 
 def contradictions(warehouse: Warehouse, names: Iterable[str]) -> list[Contradiction]:
-    """What does not add up in the rows of these queries."""
-    return [found for name in names for found in _of_query(warehouse, name)]
+    """Finds what does not add up in the rows of these queries."""
+    return [found for name in names for found in _check_query(warehouse, name)]
 
 
-def _of_query(warehouse: Warehouse, name: str) -> Iterator[Contradiction]:
+def _check_query(warehouse: Warehouse, name: str) -> Iterator[Contradiction]:
     claims = warehouse.catalog.claims(name)
     if not claims:
         return
     warehouse.keep_rows(name)
     for claim, sql in claims:
-        rows = wrong(warehouse, sql)
+        rows = find_wrong_rows(warehouse, sql)
         if not rows.is_empty():
             subject, found, expected = rows.row(0)
             yield Contradiction(name, claim, subject, found, expected, rows.height)
 
 
-def wrong(warehouse: Warehouse, sql: str) -> pl.DataFrame:
+def find_wrong_rows(warehouse: Warehouse, sql: str) -> pl.DataFrame:
     """The rows of a claim that do not hold: `subject, found, expected`."""
     return warehouse.select(WRONG.format(sql=sql.strip().rstrip(";")))
 

@@ -1,4 +1,4 @@
-"""Two experiments, point by point, to the table `against_points`.
+"""Compares two experiments point by point: the table `against_points`.
 
 A point of one is the same as a point of the other where application, problem and all axes agree as
 they were asked for. An axis that has one value in each experiment, and another one in the other, is
@@ -58,7 +58,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What two experiments are compared by: two of one name in other units are two."""
+    """What two experiments are compared by; one name in two units makes two outcomes."""
 
     name: str
     unit: str
@@ -71,7 +71,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Side:
-    """An experiment.
+    """One of the two experiments.
 
     Attributes:
         points: Rows of the model `points`, mildest first.
@@ -119,17 +119,19 @@ def rows(this: Side, its: Side, name: str) -> list[Key]:
         its: The other one.
         name: What the other one is called.
     """
-    differs = _differing(this.points, its.points)
-    left_out = {*differs, *([QUEUE] if _is_implied(this) and _is_implied(its) else [])}
-    text = "; ".join(f"{column}: {_shown(a)}, {_shown(b)}" for column, (a, b) in differs.items())
-    here, there = (_by_key(side.points, left_out) for side in (this, its))
+    differs = _find_differing(this.points, its.points)
+    left_out = {*differs, *([QUEUE] if _is_queue_implied(this) and _is_queue_implied(its) else [])}
+    text = "; ".join(
+        f"{column}: {_show_values(a)}, {_show_values(b)}" for column, (a, b) in differs.items()
+    )
+    here, there = (_index_points(side.points, left_out) for side in (this, its))
     # Those of this experiment, where it has the application.
     of_group = its.outcomes() | this.outcomes()
     found: list[Row] = []
     for outcome in dict.fromkeys(one for ones in of_group.values() for one in ones):
         costs, other_costs = this.costs(outcome), its.costs(outcome)
         times, other_times = this.times(outcome), its.times(outcome)
-        compared = _compared(here, there, costs, other_costs)
+        compared = _compare(here, there, costs, other_costs)
         for key in [*here, *(key for key in there if key not in here)]:
             if outcome not in of_group[key[:2]]:
                 continue
@@ -160,7 +162,7 @@ def rows(this: Side, its: Side, name: str) -> list[Key]:
     return [tuple(row[column] for column in COLUMNS) for row in found]
 
 
-def _compared(
+def _compare(
     here: Mapping[Key, Row],
     there: Mapping[Key, Row],
     costs: Mapping[int, Sequence[float]],
@@ -187,27 +189,27 @@ def _compared(
     return found
 
 
-def _by_key(points: Sequence[Row], left_out: set[str]) -> dict[Key, Row]:
-    """The points by what tells them apart; of equal ones the first."""
+def _index_points(points: Sequence[Row], left_out: set[str]) -> dict[Key, Row]:
+    """The first point of each set of values that tell points apart."""
     kept = [column for column in ASKED if column not in left_out]
     found: dict[Key, Row] = {}
     for point in points:
-        key = (point["app"], point["problem"], *(_rounded(point[column]) for column in kept))
+        key = (point["app"], point["problem"], *(_round(point[column]) for column in kept))
         found.setdefault(key, point)
     return found
 
 
-def _differing(this: Sequence[Row], its: Sequence[Row]) -> dict[str, tuple[Any, Any]]:
+def _find_differing(this: Sequence[Row], its: Sequence[Row]) -> dict[str, tuple[Any, Any]]:
     """Axes with one value in each experiment that are not the same in both."""
     found = {}
     for column in ASKED:
-        here, there = ({_rounded(row[column]) for row in rows} for rows in (this, its))
+        here, there = ({_round(row[column]) for row in rows} for rows in (this, its))
         if len(here) == len(there) == 1 and here != there:
             found[column] = (*here, *there)
     return found
 
 
-def _is_implied(side: Side) -> bool:
+def _is_queue_implied(side: Side) -> bool:
     """Whether the queue follows from the other axes."""
     others = [column for column in ASKED if column != QUEUE]
     keys = {
@@ -216,11 +218,11 @@ def _is_implied(side: Side) -> bool:
     return len(keys) == len(side.points)
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
-def _shown(value: Any) -> str:
+def _show_values(value: Any) -> str:
     if value is None:
         return "unset"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Lines along loss, jitter, queue and buffer to the table `axis_threshold_estimates`.
+"""Estimates thresholds of loss, jitter, queue and buffer: `axis_threshold_estimates`.
 
 As of RTT and rate (flowsweep.analysis.need), what the runs tell is a bracket of tried points. The
 estimate inside assumes a straight line in the value of loss and jitter, and in the inverse of queue

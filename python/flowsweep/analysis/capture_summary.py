@@ -1,4 +1,4 @@
-"""An unknown capture to what there is to say of it: quality, throughput, the largest flows."""
+"""Summarises an unknown capture: quality, throughput, the largest flows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 60
 TOP_FLOWS = 5
-#: A capture is beside the sender if the RTT ahead of it is so many times that behind it.
+#: A capture is beside the sender if the RTT ahead is at least this many times that behind.
 BESIDE = 4
 #: Columns of `flows` that share out the time of sending, and what they are called.
 LIMITS = {
@@ -92,7 +92,7 @@ def summarise(path: Path, **settings: Any) -> Summary:
         parsed = parse_tables([path], folder, **settings)
         tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in TABLES}
     captures, flows = tables["captures"], tables["flows"]
-    grade = grades.together(facts(captures, flows, tables["throughput"]))
+    grade = grades.combine(facts(captures, flows, tables["throughput"]))
     summary = Summary(
         # a name that is no UTF-8 could not be printed
         file=(path.name or str(path)).encode(errors="backslashreplace").decode(),
@@ -111,7 +111,7 @@ def summarise(path: Path, **settings: Any) -> Summary:
         top=_top(flows),
         duplicate_packets=int(captures["duplicate_packets"].sum()),
         duplicate_bytes=int(captures["duplicate_bytes"].sum()),
-        borrowed_times=merged_packets.borrowed(captures),
+        borrowed_times=merged_packets.count_borrowed(captures),
         messages=_messages(tables["messages"]),
         marks=_marks(flows),
         rdma=rdma_summary.summarise(tables["rdma"]),
@@ -170,7 +170,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
 
 
 def _times(captures: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
-    """From when to when there are packets, and the longest silence between bins that have one."""
+    """The times of the first and the last packet, and the longest silence between filled bins."""
     import polars as pl
 
     begin, end = (
@@ -192,7 +192,7 @@ def _times(captures: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
 def _notes(
     grade: grades.Grade, captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]
 ) -> list[Note]:
-    """The notes of the grade; in place of `cut or damaged`, where, and what was found there."""
+    """The notes of the grade; that on damage says where it is, and what was found there."""
     levels = {"A": "ok", "D": "bad"}
     notes = [
         Note(levels.get(note.grade, "note"), note.text)
@@ -222,7 +222,7 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     host, bins = summary.host, tables["throughput"]
     if bins.is_empty() or host is None:
         return
-    merged = merged_packets.merged(tables["captures"], tables["flows"], bins, host)
+    merged = merged_packets.find_merged(tables["captures"], tables["flows"], bins, host)
     least = max((one.shortest_ns for one in merged.values()), default=0)
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
@@ -235,7 +235,7 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     filled: set[int] = set()
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
         own = bins.filter(pl.col(end) == host)
-        spread = merged_packets.paced(own, merged.get(way))
+        spread = merged_packets.spread_merged(own, merged.get(way))
         per_bin = spread.group_by(number=(pl.col("start_ns") - low) // told_ns).agg(
             mbit=pl.col("wire_bytes").sum() * 8e3 / told_ns
         )
@@ -271,8 +271,8 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
             {
                 "connection": row["connection"],
                 "protocol": row["protocol"],
-                "from": _end(row["src_ip"], row["src_port"]),
-                "to": _end(row["dst_ip"], row["dst_port"]),
+                "from": addresses.join_port(row["src_ip"], row["src_port"]),
+                "to": addresses.join_port(row["dst_ip"], row["dst_port"]),
                 "payload_bytes": row["payload_bytes"],
                 "duration_s": seconds,
                 "mbit_s": row["payload_bytes"] * 8e-6 / seconds if seconds else None,
@@ -299,7 +299,7 @@ def _limits(row: dict[str, Any]) -> dict[str, int] | None:
 def _marks(flows: pl.DataFrame) -> dict[str, Any]:
     """Counts of congestion marks, RFC 3168; empty where no packet could be marked.
 
-    Echoes are None where a flow may have some that headers do not tell.
+    Echoes are None where a flow may have some that headers do not show.
     """
     capable = int(flows["ecn_capable_packets"].sum())
     if not capable:
@@ -335,9 +335,3 @@ def _messages(messages: pl.DataFrame) -> dict[str, Any]:
         "far_share": messages.filter(~pl.col("at_sender")).height / messages.height,
         "unplaced_share": messages["at_sender"].null_count() / messages.height,
     }
-
-
-def _end(address: str, port: int | None) -> str:
-    if port is None:
-        return address
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -18,7 +18,7 @@ import numpy as np
 
 from flowsweep.analysis import noise, student
 
-#: Below this probability a drift is told.
+#: A drift is reported below this probability.
 LEVEL = 0.05
 #: Runs less points and slope: below this the interval of a drift is too wide to say anything.
 LEAST_FREEDOM = 3
@@ -50,7 +50,7 @@ def find(groups: Sequence[Sequence[tuple[int, float]]]) -> Drift | None:
     groups = [group for group in groups if len(group) > 1]
     started = sorted(start for group in groups for start, _ in group)
     places = {start: place / max(len(started) - 1, 1) for place, start in enumerate(started)}
-    scatter = noise.pooled([[time for _, time in group] for group in groups])
+    scatter = noise.pool([[time for _, time in group] for group in groups])
     if isinstance(scatter, str):
         return None
     x, y = [], []

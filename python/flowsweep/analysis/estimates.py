@@ -1,4 +1,4 @@
-"""Runs of a sweep to the tables `slowdown_intervals` and `threshold_estimates`.
+"""Computes the tables `slowdown_intervals` and `threshold_estimates` from the runs of a sweep.
 
 They hold what SQL cannot compute; reports/figures/*.sql join them like any model.
 """
@@ -113,7 +113,7 @@ def estimate(
 
 
 def _drift(used: pl.DataFrame) -> dict[str, float]:
-    """That of all runs of an application, problem and outcome; empty where it is not known."""
+    """The drift over all runs of an application, problem and outcome; empty if unknown."""
     if used["start_ns"].null_count():
         return {}
     groups = [

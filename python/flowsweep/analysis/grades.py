@@ -1,4 +1,4 @@
-"""What is known of a capture to its grade: what may be claimed from it, and why not more.
+"""Grades a capture by what is known of it: which claims may rest on it, and why no others.
 
 This is the only place that grades: `flowsweep show` and the report (the table `capture_grades`)
 both call it. The scale:
@@ -32,18 +32,18 @@ MEANINGS = {
     "C": "what is there is right, but some is missing: see the notes",
     "D": "not to be relied on",
 }
-#: So many packets, and such a share of the bytes, that repeat others: no network is as bad.
+#: More repeated packets, and a larger share of repeated bytes, than any network causes.
 DOUBLED_PACKETS, DOUBLED = 50, 0.45
 
 #: Of a log of Zeek: shares of the bytes of TCP, as those of packets that were dropped.
 MISSED_C, MISSED_D = 1e-4, 0.01
 
-#: A silence of so many ns, and of such a share of the time from first to last packet, is no
-#: pause of a program: the clock was set, or recordings were put together.
+#: A silence longer than these ns, and than this share of the capture, is no pause of a
+#: program: the clock was set, or recordings were joined.
 JUMP_NS, JUMP_SHARE = 3600 * 10**9, 0.1
 
-#: Two processors stamp packets and hand them over in either order: on a machine with two, up to
-#: 1.2 ms apart. A step of so many ns was made by whoever sets the clock: ntpd does at 128 ms.
+#: Packets that two processors stamp arrive in either order, up to 1.2 ms apart on a machine with
+#: two. A larger step back, in ns, comes from setting the clock: ntpd does that at 128 ms.
 STEP_NS = 10 * 10**6
 #: The share of packets out of order above which gaps are no longer those of the network.
 OUT_OF_ORDER = 1e-3
@@ -146,7 +146,7 @@ REFUSED = (
 )
 
 
-#: What `grade` asks that is of all interfaces of a capture together.
+#: Facts about a whole capture: each of its interfaces has the same values.
 OF_ALL_INTERFACES = (
     "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
     "missed_bytes", *(key for key, _ in REFUSED),
@@ -228,13 +228,13 @@ def grade(facts: Mapping[str, Any]) -> Grade:
             clock was ahead of that of most hosts and its times are put back. Absent ones are 0.
     """
     notes = (
-        *_drops(facts), *_whole(facts), *_time(facts), *_counts(facts), *_order(facts),
-        *_missed(facts), *_flows(facts),
+        *_check_drops(facts), *_check_whole(facts), *_check_time(facts), *_check_counts(facts),
+        *_check_order(facts), *_check_missed(facts), *_check_flows(facts),
     )  # fmt: skip
     return Grade(max((note.grade for note in notes), key=ORDER.index), notes)
 
 
-def together(rows: Sequence[Mapping[str, Any]]) -> Grade:
+def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
     """The grade of a file with an interface per row: the worst; its notes add the rows up."""
     each = [grade(row) for row in rows] or [grade({})]
     if len(each) == 1:
@@ -261,22 +261,22 @@ def _number(facts: Mapping[str, Any], key: str) -> int:
     return int(facts.get(key) or 0)
 
 
-def _drops(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_drops(facts: Mapping[str, Any]) -> Iterator[Note]:
     if not facts.get("is_drops_known"):
         yield Note("drops", "nothing says whether packets were dropped", UNKNOWN)
     elif not _number(facts, "dropped_packets"):
         yield Note("drops", "no drops reported by kernel or interface", "A")
 
 
-def _whole(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_whole(facts: Mapping[str, Any]) -> Iterator[Note]:
     if facts.get("is_truncated"):
-        # Who wrote down the numbers of drops at the end of a capture was not cut off.
+        # An agent that recorded its drops reached the end of the capture.
         grade = "C" if facts.get("is_drops_known") else "D"
         line = "cut or damaged: what comes behind the last whole packet is missing"
         yield Note("is_truncated", line, grade)
 
 
-def jump(facts: Mapping[str, Any]) -> str | None:
+def describe_jump(facts: Mapping[str, Any]) -> str | None:
     """What a capture spans and where it jumps in time, in words; None for one without a jump."""
     begin, end, silence = (_number(facts, key) for key in ("begin_ns", "end_ns", "silence_ns"))
     if silence < JUMP_NS or silence < JUMP_SHARE * (end - begin):
@@ -292,8 +292,8 @@ def _day(ns: int) -> str:
     return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d")
 
 
-def _time(facts: Mapping[str, Any]) -> Iterator[Note]:
-    jumped = jump(facts)
+def _check_time(facts: Mapping[str, Any]) -> Iterator[Note]:
+    jumped = describe_jump(facts)
     if jumped is not None:
         yield Note("silence_ns", jumped, "B")
     ahead = _number(facts, "clock_shift_ns")
@@ -306,7 +306,7 @@ def _time(facts: Mapping[str, Any]) -> Iterator[Note]:
         )
 
 
-def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_counts(facts: Mapping[str, Any]) -> Iterator[Note]:
     packets = _number(facts, "packets")
     for rule in RULES:
         number = _number(facts, rule.key)
@@ -319,7 +319,7 @@ def _counts(facts: Mapping[str, Any]) -> Iterator[Note]:
             yield Note(rule.key, line, rule.grade(judged), rule.spoils)
 
 
-def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_order(facts: Mapping[str, Any]) -> Iterator[Note]:
     # Parsers that put packets back into order count those that were too late for that.
     late, back = _number(facts, "late_packets"), facts.get("largest_step_back_ns")
     is_ordered = _number(facts, "reordered_packets") > 0
@@ -336,7 +336,7 @@ def _order(facts: Mapping[str, Any]) -> Iterator[Note]:
     yield Note("time_regressions", line, "C" if is_stepped or share > OUT_OF_ORDER else "B", GAPS)
 
 
-def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_missed(facts: Mapping[str, Any]) -> Iterator[Note]:
     missed = _number(facts, "missed_bytes")
     if missed:
         # Zeek's payload goes by sequence numbers: what was missed is part of it.
@@ -346,7 +346,7 @@ def _missed(facts: Mapping[str, Any]) -> Iterator[Note]:
         yield Note("missed_bytes", line, grade, GAPS)
 
 
-def _flows(facts: Mapping[str, Any]) -> Iterator[Note]:
+def _check_flows(facts: Mapping[str, Any]) -> Iterator[Note]:
     refused = [(_number(facts, key), what) for key, what in REFUSED]
     total = sum(number for number, _ in refused)
     if total:

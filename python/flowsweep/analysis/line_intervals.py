@@ -1,4 +1,4 @@
-"""Runs on the lines of a sweep to the table `line_intervals`: how sure each median slowdown is."""
+"""Computes the interval of each median slowdown on the lines of a sweep: `line_intervals`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Packets that offloading merged, to the shortest bins whose rate is known, and rates over those.
+"""Computes rates where offloading merged packets, and the shortest bins for which one is known.
 
-Of packets without a time of their own (`borrowed`) no rate of any bin is known.
+Of packets without a time of their own (`count_borrowed`) no rate of any bin is known.
 
 The fact `shortest_bins` and the model `paced_throughput` of the report say the same in SQL, for
 many captures at once.
@@ -21,7 +21,7 @@ LEAST_MSS, HEADERS = 1460, 140
 
 @dataclass(frozen=True)
 class Merged:
-    """What the largest packet of a way tells.
+    """The largest merged packet of a direction, and the bins for which it leaves a rate known.
 
     Attributes:
         largest_bytes: Its length.
@@ -32,16 +32,16 @@ class Merged:
     shortest_ns: int
 
 
-def borrowed(captures: pl.DataFrame) -> int:
-    """Packets of the table `captures` that have the time of another one."""
+def count_borrowed(captures: pl.DataFrame) -> int:
+    """Counts the packets of the table `captures` that carry the time of another packet."""
     columns = ("untimed_packets", "times_out_of_range")
     return sum(int(captures[name].sum()) for name in columns if name in captures.columns)
 
 
-def merged(
+def find_merged(
     captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame, host: str
 ) -> dict[str, Merged]:
-    """By way, out of the host or in: what is known of merged packets; none where none is.
+    """The merged packets of each direction, out of the host or in, that has some.
 
     A merged packet passed at once at the capture point and took its time on the wire, at the rate
     of its way.
@@ -64,7 +64,7 @@ def merged(
         if own.is_empty():
             continue
         mss = max(int(own["mss"].max() or 0), LEAST_MSS)  # type: ignore[arg-type]
-        largest = _largest(own, bins.filter(pl.col(end) == host))
+        largest = _find_largest(own, bins.filter(pl.col(end) == host))
         if largest <= mss + HEADERS:
             continue
         times = own.select(
@@ -76,7 +76,7 @@ def merged(
     return found
 
 
-def _largest(flows: pl.DataFrame, bins: pl.DataFrame) -> int:
+def _find_largest(flows: pl.DataFrame, bins: pl.DataFrame) -> int:
     import polars as pl
 
     if "largest_packet_bytes" in flows.columns:
@@ -91,10 +91,10 @@ def _span_ns(bins: pl.DataFrame) -> int:
     return int(starts.max()) - int(starts.min()) + int(bins["bin_ns"].max())  # type: ignore[arg-type]
 
 
-def paced(bins: pl.DataFrame, merged: Merged | None) -> pl.DataFrame:
-    """Bins of one way with `start_ns`; merged packets spread over the time since the one before.
+def spread_merged(bins: pl.DataFrame, merged: Merged | None) -> pl.DataFrame:
+    """Spreads merged packets over the time since the packet before them; bins with `start_ns`.
 
-    At most over the shortest time whose rate is known, and the first over all of that.
+    A packet is spread over the shortest time whose rate is known at most, the first over all of it.
 
     Args:
         bins: Of the table `throughput`, with one way of a host.

@@ -1,4 +1,4 @@
-"""One line of a sweep to what it says of each threshold."""
+"""Finds where one line of a sweep crosses a threshold, or why that cannot be told."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from flowsweep import numbers
 from flowsweep.analysis import noise, slowdown, thresholds
 from flowsweep.experiment.axes import AXES
 
-# A bracket of so many gaps between tried points is an answer; one of more gaps is, if its ends are
-# at most this factor apart: two steps of the usual sweep, which goes up by four.
+# A bracket over at most this many gaps between tried points is an answer. One over more gaps is an
+# answer if its ends are at most this factor apart: two steps of the usual sweep, by 4 each.
 MAX_GAPS = 2
 MAX_FACTOR = 16.0
 # From here on the baseline's own spread is named as the reason why nothing can be told.
@@ -81,7 +81,7 @@ class Points:
     @property
     def grows(self) -> bool:
         """Whether a larger value is harder, as of RTT and loss; a smaller one is, of rates."""
-        return _grows(self.axis)
+        return _is_growing(self.axis)
 
     @property
     def hardness(self) -> thresholds.Floats:
@@ -105,7 +105,7 @@ def threshold(points: Points, level: float) -> Threshold:
     common = Threshold(
         "cannot tell",
         first_reached=points.x[above[0]] if len(above) else None,
-        mildest=_finite(points.x[0]),
+        mildest=_to_finite(points.x[0]),
         hardest=points.x[-1],
         largest_slowdown=float(medians.max()),
         first_slowdown=float(medians[0 if first_above == 0 else 1]),
@@ -115,7 +115,7 @@ def threshold(points: Points, level: float) -> Threshold:
     )
     falls = [fall for fall in line.falls if medians[fall.slower] >= level > medians[fall.faster]]
     if falls:
-        return replace(common, state="not monotone", reason=_fall(points, falls))
+        return replace(common, state="not monotone", reason=_describe_fall(points, falls))
     if last_below == len(medians) - 1 and not points.without_runs:
         return replace(common, state="never")
     if first_above == 0 and _before_a_gap(points) >= 0:
@@ -129,11 +129,11 @@ def threshold(points: Points, level: float) -> Threshold:
         common = replace(
             common,
             estimate=_x(points.axis, crossing),
-            easier=_finite(points.x[harder - 1]),
+            easier=_to_finite(points.x[harder - 1]),
             harder=points.x[harder],
             runs_beside=min(map(len, beside)),
         )
-    return _judged(points, common, ends, level)
+    return _judge(points, common, ends, level)
 
 
 def _noise(line: slowdown.Line) -> dict[str, Any]:
@@ -143,14 +143,14 @@ def _noise(line: slowdown.Line) -> dict[str, Any]:
     return {"noise": "pooled", "spread": line.noise.spread}
 
 
-def _judged(points: Points, common: Threshold, ends: tuple[int, int], level: float) -> Threshold:
+def _judge(points: Points, common: Threshold, ends: tuple[int, int], level: float) -> Threshold:
     """A threshold as far as its bracket tells it."""
     last_below, first_above = ends
     if any(points.is_off[index] for index in ends if 0 <= index < len(points.x)):
         return replace(common, reason=EMULATOR_OFF)
     if last_below >= 0 and first_above < len(points.x):
         if _is_wide(points, ends):
-            reason = _varies(points) or "the runs at the points between spread too far"
+            reason = _describe_noise(points) or "the runs at the points between spread too far"
             return replace(common, reason=reason)
         return replace(common, state="found")
     if common.estimate is not None:
@@ -159,7 +159,9 @@ def _judged(points: Points, common: Threshold, ends: tuple[int, int], level: flo
         is_single = thresholds.crossing_count(points.line.medians, level) == 1
         if common.runs_beside < slowdown.MIN_RUNS and common.noise == "own" and is_single:
             return replace(common, state="found", low=None, high=None)
-    return replace(common, reason=_varies(points) or _undecided(points, ends, level))
+    return replace(
+        common, reason=_describe_noise(points) or _describe_undecided(points, ends, level)
+    )
 
 
 def _before_a_gap(points: Points) -> int:
@@ -171,19 +173,19 @@ def _before_a_gap(points: Points) -> int:
 def _interval(points: Points, ends: tuple[int, int]) -> tuple[float | None, float | None]:
     """The tried points of a bracket, the smaller value first; None where it is open."""
     last_below, first_above = ends
-    mild = _finite(points.x[last_below]) if last_below >= 0 else None
+    mild = _to_finite(points.x[last_below]) if last_below >= 0 else None
     hard = points.x[first_above] if first_above < len(points.x) else None
     return (mild, hard) if points.grows else (hard, mild)
 
 
 def _is_wide(points: Points, ends: tuple[int, int]) -> bool:
-    """Whether a closed bracket is no answer: more was tried inside it than the runs tell apart."""
+    """Whether a closed bracket is too wide: the runs cannot tell the points inside it apart."""
     last_below, first_above = ends
     hard, mild = points.hardness[first_above], points.hardness[last_below]
     return bool(first_above - last_below > MAX_GAPS and hard > MAX_FACTOR * mild)
 
 
-def _varies(points: Points) -> str | None:
+def _describe_noise(points: Points) -> str | None:
     baseline = points.line.baseline
     variation = np.std(baseline, ddof=1) / np.mean(baseline) if len(baseline) > 1 else 0.0
     if variation <= MAX_VARIATION:
@@ -191,47 +193,48 @@ def _varies(points: Points) -> str | None:
     return f"the baseline itself varies by {variation:.0%}".replace("%", " %")
 
 
-def _undecided(points: Points, ends: tuple[int, int], level: float) -> str:
+def _describe_undecided(points: Points, ends: tuple[int, int], level: float) -> str:
     """The point that leaves a bracket open: the least sure of those inside it."""
     inside = range(ends[0] + 1, ends[1])
     if points.without_runs and ends[0] == _before_a_gap(points):
         choose = min if points.grows else max
-        return f"no run is valid at {_place(points, choose(points.without_runs))}"
+        return f"no run is valid at {_write_value(points, choose(points.without_runs))}"
     index = max(inside, key=lambda one: (points.line.intervals[one, 1], points.line.medians[one]))
     needed = slowdown.MIN_RUNS if isinstance(points.line.noise, str) else noise.MIN_RUNS
     few = [
         f"{numbers.plural(len(times), 'valid run')} at {place}"
         for place, times in (
-            (_place(points, points.x[index]), points.line.times[index]),
+            (_write_value(points, points.x[index]), points.line.times[index]),
             ("the baseline", points.line.baseline),
         )
         if len(times) < needed
     ]
     if few:
         return f"{' and '.join(few)}, where an interval needs {needed}"
-    return f"{_takes(points, index)}, which decides neither way about {level - 1:.0%}".replace(
-        "%", " %"
-    )
+    share = f"{level - 1:.0%}".replace("%", " %")
+    return f"{_describe_point(points, index)}, which decides neither way about {share}"
 
 
-def _fall(points: Points, falls: Sequence[slowdown.Fall]) -> str:
+def _describe_fall(points: Points, falls: Sequence[slowdown.Fall]) -> str:
     """The deepest fall in words."""
     medians = points.line.medians
     deepest = max(falls, key=lambda fall: medians[fall.slower] / medians[fall.faster])
-    return f"{_takes(points, deepest.slower)}, but {_takes(points, deepest.faster)}"
+    return (
+        f"{_describe_point(points, deepest.slower)}, but {_describe_point(points, deepest.faster)}"
+    )
 
 
-def _takes(points: Points, index: int) -> str:
+def _describe_point(points: Points, index: int) -> str:
     low, high = points.line.intervals[index]
     median = numbers.estimate(points.line.medians[index])
     interval = f" {numbers.interval(low, high)}" if low < high < np.inf else ""
-    place = _place(points, points.x[index])
+    place = _write_value(points, points.x[index])
     if points.is_time:
         return f"at {place} it takes {median}{interval} times its baseline time"
     return f"at {place} it is {median}{interval} times worse than at the baseline"
 
 
-def _place(points: Points, value: float) -> str:
+def _write_value(points: Points, value: float) -> str:
     """A value of the axis with its unit; without one it is a share."""
     if not np.isfinite(value):
         return "no limit"
@@ -239,18 +242,18 @@ def _place(points: Points, value: float) -> str:
     return numbers.quantity(value, unit)
 
 
-def _grows(axis: str) -> bool:
+def _is_growing(axis: str) -> bool:
     return AXES[axis].mildest == "least"
 
 
 def _x(axis: str, hardness: float) -> float:
     """The value of a hardness; ends that the sweep does not bound become 0 or infinite."""
-    if _grows(axis):
+    if _is_growing(axis):
         return hardness if hardness > 0 else 0.0
     if hardness <= 0:
         return float("inf")
     return 1.0 / hardness
 
 
-def _finite(value: float) -> float | None:
+def _to_finite(value: float) -> float | None:
     return value if np.isfinite(value) else None

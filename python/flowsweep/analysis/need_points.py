@@ -1,4 +1,4 @@
-"""Outcomes of the points of a sweep against absolute limits, to the table `need_points`.
+"""Judges the points of a sweep by absolute limits: the table `need_points`.
 
 A limit holds where the whole 95 % interval of the outcome at a point keeps it, and fails where no
 part of it does. Intervals rest on the scatter of all points (flowsweep.analysis.noise), or on each
@@ -62,7 +62,7 @@ def rows(needs: Sequence[Row], runs: Sequence[Row]) -> list[tuple[Any, ...]]:
             values = points.setdefault(run["point"], [])
             if run["value"] is not None:
                 values.append(run["value"])
-        pooled = noise.pooled([values for values in points.values() if values])
+        pooled = noise.pool([values for values in points.values() if values])
         for point, values in points.items():
             row = {
                 "outcome": key[0],
@@ -72,13 +72,13 @@ def rows(needs: Sequence[Row], runs: Sequence[Row]) -> list[tuple[Any, ...]]:
                 "app": key[2],
                 "problem": key[3],
                 "point": point,
-                **_judged(values, limit, key[1], pooled),
+                **_judge(values, limit, key[1], pooled),
             }
             found.append(tuple(row[name] for name in COLUMNS))
     return found
 
 
-def _judged(values: Sequence[float], limit: Limit, unit: str, pooled: noise.Noise | str) -> Row:
+def _judge(values: Sequence[float], limit: Limit, unit: str, pooled: noise.Noise | str) -> Row:
     """Says whether the outcome of one point keeps a stated limit, by its interval."""
     bound = limit.in_unit(unit)
     row: Row = {
@@ -94,7 +94,7 @@ def _judged(values: Sequence[float], limit: Limit, unit: str, pooled: noise.Nois
     if bound is None:
         given = limit.unit or "no unit"
         return row | {"reason": f"the limit has {given}, the outcome {unit or 'no unit'}"}
-    row["runs_within"] = sum(_keeps(value, limit.relation, bound) for value in values)
+    row["runs_within"] = sum(_is_kept(value, limit.relation, bound) for value in values)
     if not values:
         return row | {"reason": "no valid run reports it"}
     low, high = Median.of(values).interval() if isinstance(pooled, str) else pooled.interval(values)
@@ -105,7 +105,7 @@ def _judged(values: Sequence[float], limit: Limit, unit: str, pooled: noise.Nois
         is_few = len(values) < least
         return row | {"reason": few if is_few else "its runs lie too far apart, or at 0"}
     row |= {"low": low, "high": high}
-    kept = [_keeps(end, limit.relation, bound) for end in (low, high)]
+    kept = [_is_kept(end, limit.relation, bound) for end in (low, high)]
     if all(kept):
         return row | {"state": "holds"}
     if not any(kept):
@@ -113,7 +113,7 @@ def _judged(values: Sequence[float], limit: Limit, unit: str, pooled: noise.Nois
     return row | {"reason": "its interval lies on both sides of the limit"}
 
 
-def _keeps(value: float, relation: str, bound: float) -> bool:
+def _is_kept(value: float, relation: str, bound: float) -> bool:
     return {
         "<": value < bound,
         "<=": value <= bound,

@@ -121,14 +121,14 @@ class Noise:
 
 @dataclass(frozen=True)
 class _Mean:
-    """The mean of logarithms or what takes its place, the variance of it and how sure that is."""
+    """The mean of logarithms, or the median in its place; its variance, and degrees of freedom."""
 
     value: float
     variance: float
     freedom: int
 
 
-def pooled(groups: Sequence[Sequence[float]]) -> Noise | str:
+def pool(groups: Sequence[Sequence[float]]) -> Noise | str:
     """The noise of a line, or why the points' variances cannot be compared.
 
     Args:
@@ -163,7 +163,7 @@ def _spread(logs: Sequence[Floats]) -> float:
 
 
 def _own_spread(logs: Floats, spread: float) -> float:
-    """That of a point alone where several of its runs lie apart: these are no outliers."""
+    """The spread of a point's own runs where several lie apart: those are no outliers."""
     outside = np.abs(logs - np.median(logs)) > WINSOR * spread
     return max(spread, _spread([logs])) if np.count_nonzero(outside) > 1 else spread
 

@@ -1,6 +1,6 @@
-"""Peaks between the sites at few ranks to those at more, tried or not: the table `rank_fits`.
+"""Predicts peaks between the sites from those at fewer ranks: the table `rank_fits`.
 
-The model is so much for each rank, as Maassen et al. found it (figure 5). A number of ranks that
+The model is a fixed rate per rank, as Maassen et al. found it (figure 5). A number of ranks that
 was tried is predicted from the runs with fewer alone, so that the model is tested where it was not
 fitted; beyond the most, twice and four times as many are predicted from all.
 """
@@ -31,7 +31,7 @@ COLUMNS = {
     "high_mbit_s": "double",
     "direction_predicted_mbit_s": "double",
 }
-#: So many times the most ranks that were tried.
+#: Multiples of the most ranks that were tried.
 BEYOND = (2, 4)
 PROBABILITY = 0.975
 
@@ -49,13 +49,13 @@ def rows(runs: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
         tried = sorted({run["ranks"] for run in own})
         for ranks in tried[1:]:
             fewer = [run for run in own if run["ranks"] < ranks]
-            found.append((*key, ranks, True, *_predicted(fewer, ranks)))
+            found.append((*key, ranks, True, *_predict(fewer, ranks)))
         beyond = [times * tried[-1] for times in BEYOND] if len(tried) > 1 else []
-        found += [(*key, ranks, False, *_predicted(own, ranks)) for ranks in beyond]
+        found += [(*key, ranks, False, *_predict(own, ranks)) for ranks in beyond]
     return found
 
 
-def _predicted(runs: Sequence[dict[str, Any]], ranks: float) -> tuple[Any, ...]:
+def _predict(runs: Sequence[dict[str, Any]], ranks: float) -> tuple[Any, ...]:
     each = [run["peak_mbit_s"] / run["ranks"] for run in runs]
     mean, low, high = statistics.mean(each), None, None
     if len(each) > 1:

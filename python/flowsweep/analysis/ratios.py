@@ -1,4 +1,4 @@
-"""Pairs of points to the ratio of their completion times, and how sure it is.
+"""Computes the ratio of the completion times of two points, with its interval.
 
 Intervals rest on the scatter of all points together (flowsweep.analysis.noise); where they are too
 few, each pair is left with its own runs, by standard errors of medians and Student's t
@@ -37,13 +37,6 @@ class Ratio:
     noise: str
     reason: str | None
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether the interval leaves out 1: there is a difference."""
-        if self.low is None or self.high is None:
-            return False
-        return self.low > 1 or self.high < 1
-
 
 def ratios(times: Mapping[Key, Sequence[float]], pairs: Sequence[tuple[Key, Key]]) -> list[Ratio]:
     """The ratio of each pair.
@@ -52,7 +45,7 @@ def ratios(times: Mapping[Key, Sequence[float]], pairs: Sequence[tuple[Key, Key]
         times: Completion times (s) of the runs of each point, at least one.
         pairs: A point, and the point that it is compared with.
     """
-    pooled = noise.pooled(list(times.values()))
+    pooled = noise.pool(list(times.values()))
     return [_ratio(times[one], times[other], pooled) for one, other in pairs]
 
 

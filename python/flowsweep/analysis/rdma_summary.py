@@ -1,4 +1,4 @@
-"""The queue pairs of a capture to what there is to say of RDMA over UDP."""
+"""Summarises the RDMA over UDP in a capture."""
 
 from __future__ import annotations
 

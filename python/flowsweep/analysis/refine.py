@@ -1,4 +1,4 @@
-"""Thresholds to the points that would narrow their brackets most.
+"""Proposes the points that would narrow the brackets of thresholds most.
 
 A threshold lies between two tried points. The next point halves that bracket: in the logarithm of
 RTT or rate, because a bracket counts by the ratio of its ends; in the value itself where one end
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 LINE = ("app", "problem", "axis", "unit", "buffer_bytes")
 #: Two tried points that are closer than this factor get more runs rather than a third between.
 NEAR = 1.2
-#: A proposed value that is within this share of a tried one is that one.
+#: A proposed value within this share of a tried one counts as tried.
 SAME = 0.02
 
 
@@ -108,7 +108,7 @@ def _proposal(row: Row, line: Sequence[Row], target: float) -> Proposal | str:
     if isinstance(ends, str):
         return ends
     tried = sorted({one["x_asked"] for one in line if one["x_asked"] is not None})
-    low, high = (_asked(end, line) for end in ends)
+    low, high = (_find_asked(end, line) for end in ends)
     if low is None or high is None or not low < high:
         return "what was asked for at the ends of its bracket is not known"
     if _factor((low, high)) <= target:
@@ -118,7 +118,7 @@ def _proposal(row: Row, line: Sequence[Row], target: float) -> Proposal | str:
     estimate = row["estimate"]
     around = [gap for gap in gaps if estimate is not None and gap[0] <= estimate <= gap[1]]
     gap = around[0] if around else max(gaps, key=_factor)
-    value = _middle(*gap)
+    value = _halve(*gap)
     if _factor(gap) < NEAR or any(abs(value - end) <= SAME * end for end in tried):
         return "points near it were tried: more runs would narrow it (`repetitions`)"
     return Proposal(
@@ -147,8 +147,8 @@ def _bracket(row: Row) -> tuple[float, float] | str:
     return row["reason"] or "no two tried points lie on both sides of it"
 
 
-def _asked(measured: float, line: Sequence[Row]) -> float | None:
-    """The value that was asked for at the point whose measured value is here."""
+def _find_asked(measured: float, line: Sequence[Row]) -> float | None:
+    """The value that was asked for at the point with this measured value."""
     known = [one for one in line if one["x"] is not None and one["x_asked"] is not None]
     if not known:
         return None
@@ -156,7 +156,7 @@ def _asked(measured: float, line: Sequence[Row]) -> float | None:
     return float(nearest["x_asked"])
 
 
-def _middle(low: float, high: float) -> float:
+def _halve(low: float, high: float) -> float:
     middle = math.sqrt(low * high) if low > 0 else high / 2
     return float(f"{middle:.3g}")
 

@@ -1,4 +1,4 @@
-"""What was counted in a capture in another way than a reader may expect, in words."""
+"""Explains counts of a capture that a reader may not expect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of points that differ in a name alone to the table `name_ratios`."""
+"""Compares points that differ in a name alone: the table `name_ratios`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completion times of repeated runs to median slowdowns, and how sure they are.
+"""Computes median slowdowns from the completion times of repeated runs, with intervals.
 
 Where the line has enough points, intervals rest on the scatter of all its runs
 (flowsweep.analysis.noise). Else each point is left with its own runs, and its interval is that of
@@ -134,7 +134,7 @@ class Line:
     def noise(self) -> noise.Noise | str:
         """The noise of all points together, or why each point is left with its own runs."""
         apart = [self.baseline] if self.baseline_index is None else []
-        return noise.pooled([*apart, *self.times])
+        return noise.pool([*apart, *self.times])
 
     def _compared(self, index: int, base: Median) -> tuple[float, float]:
         if isinstance(self.noise, str):

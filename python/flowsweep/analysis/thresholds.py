@@ -1,4 +1,4 @@
-"""Median slowdowns along an axis to where they cross 1.1 or 1.5.
+"""Finds where median slowdowns along an axis cross 1.1 or 1.5.
 
 What the runs tell is a bracket of tried points, and nothing of what lies between two of them. An
 estimate inside the bracket assumes more: a straight line in RTT and in 1/rate, because completion

@@ -81,7 +81,7 @@ class Model:
 
 
 def models() -> list[Model]:
-    """What the paper says, its RTT with a window that fits best, and both as they fit best.
+    """The paper's own values, its RTT with the best-fitting window, and the best fit of both.
 
     Best: least mean square of the relative errors.
     """
@@ -141,7 +141,7 @@ def choose(rows: Sequence[tuple[int, float, float]]) -> Choice:
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:
-    """The run.json of every run that counts below a folder."""
+    """The run.json of every valid run below a folder."""
     for path in sorted(folder.rglob("run.json")):
         record = json.loads(path.read_text())
         counts = record["status"] == "valid" and not record.get("warmup")

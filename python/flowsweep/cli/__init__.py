@@ -1,6 +1,6 @@
 """The `flowsweep` command: each subcommand is a function in a file of its name.
 
-Beside it, `arguments` tells what it takes. Results go to stdout, progress and notes to
+Beside it, `arguments` declares its arguments. Results go to stdout, progress and notes to
 stderr. Exit codes: 0 done; 1 done, but the answer is no or data was lost; 2 usage,
 unreadable input or failure.
 """
@@ -64,7 +64,7 @@ def _status(words: list[str]) -> int:
 def _answer(group: ModuleType, program: str, about: str | None, words: list[str]) -> int:
     """Gives `words` to the command of `group` that the first of them names; the exit code.
 
-    Only its module is imported: many a capture is parsed sooner than all could be.
+    Only its module is imported: importing all takes longer than parsing a small capture.
     """
     if not words or words[0] in HELP:
         print(_overview(group, program, about), end="", file=sys.stdout if words else sys.stderr)

@@ -1,7 +1,6 @@
 """The command line of one command: its parser, its help, arguments that several commands have.
 
-`argparse` and not a larger library: a start takes half as long, and many a capture is parsed
-sooner.
+`argparse` and not a larger library: a start takes half as long, which small captures notice.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.units import format_time, parse_size, parse_time
 
 HELP = ("-h", "--help")
-#: More are of no use, and the system starts only so many.
+#: More are of no use, and the system refuses to start many more.
 MOST_THREADS = 512
 #: Packets of the order window at most: the parser's own bound.
 MOST_WINDOW_PACKETS = 1 << 22
@@ -66,7 +65,7 @@ class Parser(argparse.ArgumentParser):
             found = vars(self.parse_intermixed_args(words[:end]))
             found[self.rest] += words[end + 1 :]
         elif end < len(words):
-            # What is intermixed forgets on its second look at the words that there was a `--`.
+            # The second pass of `parse_intermixed_args` no longer knows that there was a `--`.
             found = vars(self.parse_args(words))
         else:
             found = vars(self.parse_intermixed_args(words))
@@ -182,7 +181,7 @@ def add_interpretation(parser: Parser) -> None:
         "--order-window",
         dest="order_window_ns",
         metavar="TIME",
-        type=_time,
+        type=_read_with(parse_time),
         default=format_time(defaults.ORDER_WINDOW_NS),
         help="How far packets that stand behind later ones are put back into the order of time; "
         "0s leaves all in the order of the file. Default: %(default)s.",
@@ -202,14 +201,14 @@ def add_reading(parser: Parser) -> None:
         "--bin",
         dest="bin_ns",
         metavar="TIME",
-        type=_time,
+        type=_read_with(parse_time),
         default=format_time(defaults.BIN_NS),
         help="Length of a throughput bin. Default: %(default)s.",
     )
     parser.add_argument(
         "--memory",
         metavar="SIZE",
-        type=_size,
+        type=_read_with(parse_size),
         default=None,
         help="Memory that it may take, as 4GiB. Default: three quarters of what is free.",
     )
@@ -226,7 +225,7 @@ def add_reading(parser: Parser) -> None:
         "--udp-timeout",
         dest="udp_timeout_ns",
         metavar="TIME",
-        type=_time,
+        type=_read_with(parse_time),
         default=format_time(defaults.UDP_TIMEOUT_NS),
         help="Silence after which a flow that is not TCP ends. Default: %(default)s.",
     )
@@ -238,7 +237,7 @@ def add_window(parser: Parser) -> None:
         "--window",
         dest="window_ns",
         metavar="TIME",
-        type=_time,
+        type=_read_with(parse_time),
         default=format_time(defaults.MATCH_WINDOW_NS),
         help="How long a packet waits for its other sighting: longer than any is under way. "
         "Default: %(default)s.",
@@ -252,20 +251,16 @@ def add_window(parser: Parser) -> None:
     )
 
 
-def _time(text: str) -> int:
-    """Nanoseconds; that the option is named where it has no time is left to `argparse`."""
-    try:
-        return parse_time(text)
-    except FlowsweepError as error:
-        raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
+def _read_with(parse: Callable[[str], int]) -> Callable[[str], int]:
+    """A type of an argument; `argparse` itself names the option in front of an error."""
 
+    def read(text: str) -> int:
+        try:
+            return parse(text)
+        except FlowsweepError as error:
+            raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
 
-def _size(text: str) -> int:
-    """Bytes; see `_time`."""
-    try:
-        return parse_size(text)
-    except FlowsweepError as error:
-        raise argparse.ArgumentTypeError(f"{error.what}; expected {error.expected}") from None
+    return read
 
 
 def _threads(text: str) -> int:
@@ -283,7 +278,7 @@ def _waiting(text: str) -> int:
 def _whole_number(text: str, least: int, most: int) -> int:
     if not re.fullmatch("[0-9]+", text) or (not text.strip("0") and least > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of {least} or more")
-    # Its digits may be thousands, of which no number is made.
+    # Python refuses to convert a text of thousands of digits.
     if len(text.lstrip("0")) > len(str(most)) or int(text) > most:
         raise argparse.ArgumentTypeError(f"{text[:20]} is too many; expected at most {most}")
     return int(text)

@@ -58,12 +58,12 @@ def completion(*, shell: str, line: list[str]) -> None:
 
 
 def candidates(line: list[str]) -> list[str]:
-    """The words that may stand in place of the last of `line`, which follows `flowsweep`."""
+    """The words that complete the last one of `line`, the words behind `flowsweep`."""
     *before, begun = line or [""]
-    return [word for word in _following(before, begun) if word.startswith(begun)]
+    return [word for word in _list_following(before, begun) if word.startswith(begun)]
 
 
-def _following(before: list[str], begun: str) -> Iterable[str]:
+def _list_following(before: list[str], begun: str) -> Iterable[str]:
     group = cli
     while True:
         if not before:
@@ -88,7 +88,7 @@ def _following(before: list[str], begun: str) -> Iterable[str]:
 
 
 def _names(command: str, parser: Parser) -> Iterable[str]:
-    """What the first argument of a command may be, where it is not a path."""
+    """The values of a command's first argument, where that is not a path."""
     if command == "query":
         from flowsweep.warehouse import figure_names
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong in a command, to one message on stderr and an exit code.
+"""Turns whatever goes wrong in a command into one message on stderr and an exit code.
 
 0 done; 1 done, but the answer is no or data was lost; 2 failed; 128 and more: a signal. Nothing
 else leaves a command: exit code 1 of an uncaught exception would say that it did its work.
@@ -31,12 +31,12 @@ _NO_MEMORY = (
     "Resource temporarily unavailable",
 )
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-#: So much of an exception is told.
+#: Characters of an exception that are printed.
 MOST_SHOWN = 300
 
 
 def status_of(command: Callable[[], int]) -> int:
-    """Runs a command; tells what goes wrong, and returns the exit code."""
+    """Runs a command, prints what goes wrong, and returns the exit code."""
     status = 0
     try:
         status = command()
@@ -50,23 +50,25 @@ def status_of(command: Callable[[], int]) -> int:
         status = signals.end(stop)
     except BaseException as failure:  # noqa: BLE001 - a panic of the parser is no Exception
         # Polars panics where a signal meets its import of `datetime`.
-        if (asked := signals.swallowed()) is not None and not isinstance(failure, FlowsweepError):
+        if (asked := signals.find_swallowed()) is not None and not isinstance(
+            failure, FlowsweepError
+        ):
             _tell("stopped")
             status = signals.end(asked)
         else:
-            status = _failed(failure)
+            status = _report(failure)
     return status
 
 
-def _failed(failure: BaseException) -> int:
-    """Tells a failure; the exit code."""
+def _report(failure: BaseException) -> int:
+    """Prints a failure; returns the exit code."""
     if os.environ.get(TRACEBACK):
         import traceback
 
         traceback.print_exception(failure)
     try:
         error = failure if isinstance(failure, FlowsweepError) else _error_of(failure)
-        _tell(_shown(error))
+        _tell(_format(error))
     except MemoryError:
         # There is no memory left for the message either.
         os.write(2, f"error: {OUT_OF_MEMORY}\n".encode())
@@ -85,19 +87,19 @@ def _error_of(failure: BaseException) -> FlowsweepError:
     """An exception that no command expects, as a message."""
     if isinstance(failure, ModuleNotFoundError):
         command = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
-        if (lack := extras.missing(failure, command)) is not None:
+        if (lack := extras.explain_missing(failure, command)) is not None:
             return lack
     text = " ".join(f"{type(failure).__name__}: {failure}".split())
-    # Libraries tell it in words of their own.
+    # Libraries word it in their own way.
     if isinstance(failure, MemoryError) or any(words in text for words in _NO_MEMORY):
         return FlowsweepError(OUT_OF_MEMORY)
     if isinstance(failure, OSError) and failure.errno in SYSTEM:
-        return _system(failure)
+        return _describe_system_error(failure)
     if (number := _number_in(text)) is not None:
         expected, remedy = SYSTEM[number]
         if number in _NO_ROOM and _is_in_temporary_folder(text):
             remedy = "make room, or set TMPDIR to a folder on another disk"
-        return FlowsweepError(_shortened(text), expected=expected, remedy=remedy)
+        return FlowsweepError(_shorten(text), expected=expected, remedy=remedy)
     return FlowsweepError(
         f"{text[:MOST_SHOWN]}; a fault of flowsweep: please report the command and its input with "
         f"what {TRACEBACK}=1 shows"
@@ -114,12 +116,12 @@ def _number_in(text: str) -> int | None:
     return next((one for one in SYSTEM if text.endswith(f": {os.strerror(one)}")), None)
 
 
-def _shortened(text: str) -> str:
-    """The end tells the place and the cause; DuckDB tells before it what it gave up for them."""
+def _shorten(text: str) -> str:
+    """Keeps the end, which has the place and the cause; DuckDB puts what it gave up before them."""
     return text if len(text) <= MOST_SHOWN else f"... {text[-MOST_SHOWN:]}"
 
 
-def _system(failure: OSError) -> FlowsweepError:
+def _describe_system_error(failure: OSError) -> FlowsweepError:
     number = failure.errno or 0
     place = failure.filename2 or failure.filename
     if place == printing.STDOUT:
@@ -129,7 +131,7 @@ def _system(failure: OSError) -> FlowsweepError:
     return FlowsweepError(f"{named}{os.strerror(number)}", expected=expected, remedy=remedy)
 
 
-def _shown(error: FlowsweepError) -> str:
+def _format(error: FlowsweepError) -> str:
     """The whole message; in a terminal no word of it is broken."""
     if not sys.stderr.isatty():
         return f"error: {error}"
@@ -140,6 +142,6 @@ def _shown(error: FlowsweepError) -> str:
 
 
 def _tell(text: str) -> None:
-    """Prints to stderr; where that is closed or full there is nobody to tell."""
+    """Prints to stderr; ignores that it may be closed or full."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)

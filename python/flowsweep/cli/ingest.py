@@ -1,4 +1,4 @@
-"""`flowsweep ingest`: every host's capture of one run to partitioned tables."""
+"""`flowsweep ingest`: turns every host's capture of one run into partitioned tables."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from flowsweep.parsing import (
 )
 from flowsweep.runs.run_folder import (
     captures_by_host,
+    find_overlooked,
     logs_by_host,
-    overlooked,
-    passed_over,
+    note_passed_over,
 )
 from flowsweep.units import counted
 
@@ -97,7 +97,7 @@ def write(
     counts += [counted(sum(one.logs for one in converted), "Zeek log")] if converted else []
     print(f"{found.run}: {', '.join(counts)} -> {output}", file=sys.stderr)
     for path in found.passed_over:
-        print(passed_over(path), file=sys.stderr)
+        print(note_passed_over(path), file=sys.stderr)
     for path in found.no_logs:
         print(f"note: {path}: passed over: empty, or no log of Zeek", file=sys.stderr)
     lost = _tell_lost(converted)
@@ -154,7 +154,7 @@ class Found:
         if logs:
             from flowsweep.zeek import hosts
 
-            logs, no_logs = hosts.recognised(logs)
+            logs, no_logs = hosts.select_recognised(logs)
         filled = [path for path in no_logs if path.stat().st_size]
         if filled and not captures and not logs:
             raise FlowsweepError(
@@ -162,7 +162,9 @@ class Found:
                 expected="#fields and #types in lines that begin with #, or JSON objects",
                 remedy="copy it again as Zeek wrote it, or record the run again: flowsweep run",
             )
-        return cls(run, captures, logs, passed_over=overlooked(run_dir, known), no_logs=no_logs)
+        return cls(
+            run, captures, logs, passed_over=find_overlooked(run_dir, known), no_logs=no_logs
+        )
 
 
 def _write(
@@ -197,7 +199,7 @@ def _write(
                     files,
                     options.settings.bin_ns,
                     has_capture=host in native,
-                    dropped=_dropped(found.captures.get(host, [])),
+                    dropped=_count_dropped(found.captures.get(host, [])),
                 )
     return summaries, converted, list(refused.values())
 
@@ -255,7 +257,7 @@ def _logs_of_zeek(
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         try:
-            with signals.held():
+            with signals.hold():
                 waiting = [pool.submit(one, item) for item in enumerate(hosts.values())]
             found = {host: some.result() for host, some in zip(hosts, waiting, strict=True)}
         except BaseException:
@@ -268,15 +270,15 @@ def _logs_of_zeek(
     return logs, refused
 
 
-def _dropped(captures: Sequence[Path]) -> int | None:
-    """Packets that the manifest beside a host's captures says were dropped; None if it does not."""
+def _count_dropped(captures: Sequence[Path]) -> int | None:
+    """Packets dropped, by the manifest beside a host's captures; None without a count."""
     known_drops = read_drops([(path, path.name) for path in captures]).values()
     counts = [count for pair in known_drops for count in pair if count is not None]
     return sum(counts) if counts else None
 
 
 def _tell_lost(converted: Sequence[Converted]) -> bool:
-    """Says what was damaged in logs; whether something was."""
+    """Prints what was damaged in logs; returns whether something was."""
     if not any(one.faults or one.damage for one in converted):
         return False
     from flowsweep.cli import zeek_logs
@@ -343,16 +345,18 @@ def _ingest_hosts(
 
     def one(item: tuple[str, Sequence[Path]]) -> Summary:
         host, files = item
-        named = list(zip(files, _distinct(files), strict=True))
+        named = list(zip(files, _make_distinct(files), strict=True))
         paths = {table: tables.folder / tables.below(host, table) for table in options.tables}
         finally_at = {table: tables.finally_at(host, table) for table in options.tables}
-        known_drops = _dealt(drops[host], [name for _, name in named]) if host in drops else None
+        known_drops = (
+            _assign_drops(drops[host], [name for _, name in named]) if host in drops else None
+        )
         return write_tables(named, paths, finally_at, options, look, drops=known_drops)
 
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
             # A thread that a signal interrupts while it starts would not be waited for.
-            with signals.held():
+            with signals.hold():
                 waiting = [pool.submit(one, item) for item in hosts.items()]
             return [some.result() for some in waiting]
         except BaseException:
@@ -361,14 +365,14 @@ def _ingest_hosts(
             raise
 
 
-def _distinct(files: Sequence[Path]) -> list[str]:
-    """What tables and messages call the files of a host, which may lie in several folders."""
+def _make_distinct(files: Sequence[Path]) -> list[str]:
+    """Names of a host's files for tables and messages: they may lie in several folders."""
     plain = [path.name for path in files]
     is_plain = len(set(plain)) == len(plain)
     return plain if is_plain else [f"{path.parent.name}/{path.name}" for path in files]
 
 
-def _dealt(drops: Drops, files: Sequence[str]) -> dict[str, Drops]:
-    """The drops of a host by file: all with the first, as those of a manifest are."""
+def _assign_drops(drops: Drops, files: Sequence[str]) -> dict[str, Drops]:
+    """The drops of a host by file: all count for the first, as those of a manifest do."""
     kernel, interface = (None if count is None else 0 for count in drops)
     return {name: drops if name == files[0] else (kernel, interface) for name in files}

@@ -1,4 +1,4 @@
-"""`flowsweep match`: the captures of several hosts put together."""
+"""`flowsweep match`: matches packets between the captures of several hosts."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def match(
         )
         return _end_sweep(paths[0], output, matched, output_format)
     found = hosts.find(paths, hosts.parse_addresses(stated))
-    # All is read twice, three times where interfaces cut or merged segments.
+    # Captures are read twice, three times where interfaces cut or merged segments.
     size = progress_line.bytes_of([path for host in found for path in host.captures])
     summary = tables.write(
         found,

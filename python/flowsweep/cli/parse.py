@@ -1,4 +1,4 @@
-"""`flowsweep parse`: captures to Parquet tables."""
+"""`flowsweep parse`: turns captures into Parquet tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flowsweep.cli import progress_line
 from flowsweep.cli.arguments import Parser, add_files, add_output, add_reading
 from flowsweep.files.file_sets import file_set
-from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, named, write_tables
+from flowsweep.parsing import ALL_TABLES, DamagedCaptureError, Options, name_paths, write_tables
 from flowsweep.units import counted
 from flowsweep.zeek import is_log
 
@@ -37,11 +37,11 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
     if any(map(is_log, files)):
         return _parse_logs(files, output, names)
     progress = progress_line.show(progress_line.bytes_of(files))
-    # Packets of an earlier parse go too: its connections are numbered otherwise.
+    # The packets of an earlier parse go too: they number connections differently.
     with file_set(output, "tables", [*names.values()], is_alone=True) as folder:
         paths = {table: folder / names[table] for table in options.tables}
         places = {table: output / names[table] for table in options.tables}
-        summary = write_tables(named(files), paths, places, options, progress)
+        summary = write_tables(name_paths(files), paths, places, options, progress)
     _say(summary, output)
     for damage in summary["damage"][1:]:
         print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""An experiment file to its plan on the terminal: runs in order, nothing is started."""
+"""`flowsweep plan`: prints the runs of an experiment in order; starts nothing."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def plan(
 
 
 def _check_names(loaded: Experiment) -> None:
-    """Raises where a workload or a congestion control is nowhere: its runs could only fail."""
+    """Raises where a workload or a congestion control is unknown: its runs could only fail."""
     from flowsweep.testbed import congestion_names, workloads
 
     if loaded.captured is not None:
@@ -128,7 +128,7 @@ def wait_note(loaded: Experiment) -> str | None:
 
 
 def show(loaded: Experiment, folder: Path | None = None) -> None:
-    """The plan as text: what, in which order, what is there already, how long the rest takes."""
+    """The plan as text: runs in order, which are made already, how long the rest takes."""
     from flowsweep.experiment.estimate import estimate, is_there
     from flowsweep.testbed import kinds
     from flowsweep.units import counted

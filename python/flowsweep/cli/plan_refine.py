@@ -44,10 +44,10 @@ def refine(directory: Path, experiment: Path | None, output_format: str, keep: i
         if experiment or keep is not None:
             raise
         print(f"note: {error.what}: further values stand alone below", file=sys.stderr)
-    made, left = _asked(directory, file if loaded else None)
+    made, left = _find_proposals(directory, file if loaded else None)
     if keep is not None:
         points = [
-            refined.Point(settings=settings, why=_why(one))
+            refined.Point(settings=settings, why=_explain(one))
             for one in made
             if loaded and (settings := _settings(one, loaded))
         ]
@@ -64,8 +64,8 @@ def refine(directory: Path, experiment: Path | None, output_format: str, keep: i
         _show(made, left, loaded)
 
 
-def _asked(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Left]]:
-    """What the runs say by now: of their records, where these are there, else of the tables."""
+def _find_proposals(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Left]]:
+    """The points to try next: from the records of the runs, else from the tables."""
     from flowsweep.analysis.refine import proposals
     from flowsweep.runs import run_records
     from flowsweep.warehouse import Warehouse
@@ -114,7 +114,7 @@ def _text(one: Proposal, value: float) -> str:
     return axis.format(round(value * (axis.columns[0].scale or 1)))
 
 
-def _why(one: Proposal) -> str:
+def _explain(one: Proposal) -> str:
     low, high = (_text(one, end) for end in one.bracket)
     levels = " and ".join(f"{level - 1:.0%}" for level in one.levels)
     return f"the threshold of {levels} lies between {low} and {high}"
@@ -143,8 +143,8 @@ def _settings(one: Proposal, experiment: Experiment) -> dict[str, str] | None:
         if workload.name != one.app:
             continue
         base = points.baseline(experiment, workload)
-        for point in [base, *points.of_workload(experiment, workload)]:
-            if _plain(point.problem) != one.problem:
+        for point in [base, *points.list_points(experiment, workload)]:
+            if _strip_app(point.problem) != one.problem:
                 continue
             changed = {
                 f"problem.{key}": json.dumps(value)
@@ -158,7 +158,7 @@ def _settings(one: Proposal, experiment: Experiment) -> dict[str, str] | None:
     return None
 
 
-def _plain(problem: str) -> str:
+def _strip_app(problem: str) -> str:
     """A problem as the tables name it: see the model `runs`."""
     return problem.translate(str.maketrans("", "", '{}"')).replace(": ", " ")
 
@@ -174,13 +174,13 @@ def _snippet(made: Sequence[Proposal], experiment: Experiment | None) -> str:
         lines.append("axes:")
         for axis in dict.fromkeys(one.axis for one in own):
             values = [_text(one, one.value) for one in own if one.axis == axis]
-            given = _given(experiment, of_name[0], axis) if experiment and of_name else []
+            given = _list_given(experiment, of_name[0], axis) if experiment and of_name else []
             merged = sorted({*given, *values}, key=AXES[axis].parse)
             lines.append(f"  {axis}: [{', '.join(merged)}]")
     return "\n".join(lines) + "\n" if lines else "# nothing to refine\n"
 
 
-def _given(experiment: Experiment, workload: Workload, axis: str) -> Iterable[str]:
+def _list_given(experiment: Experiment, workload: Workload, axis: str) -> Iterable[str]:
     values = experiment.axes_of(workload).get(axis, [])
     return [AXES[axis].format(value) for value in values]
 

@@ -1,4 +1,4 @@
-"""The line on stderr that says how far the reading of captures is."""
+"""The progress line on stderr while captures are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows behind a figure of the report."""
+"""`flowsweep query`: prints the rows behind a figure of the report."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def query(
     if rows.is_empty():
         why = warehouse.lack(name) or "nothing in the tables answers it"
         print(f"note: {name} has no rows: {why}", file=sys.stderr)
-    rows = _chosen(rows, columns, limit)
+    rows = _select(rows, columns, limit)
     if output_format == "csv":
         printing.exact(rows.write_csv())
     elif output_format == "json":
@@ -128,11 +128,11 @@ def query(
     else:
         from flowsweep.render.terminal import rows as terminal
 
-        described = figures.described(warehouse.catalog.folder, name)
+        described = figures.read_description(warehouse.catalog.folder, name)
         terminal.print_rows(rows, first=described.get("narrow") or described.get("show", ()))
 
 
-def _chosen(rows: pl.DataFrame, columns: str | None, limit: int | None) -> pl.DataFrame:
+def _select(rows: pl.DataFrame, columns: str | None, limit: int | None) -> pl.DataFrame:
     """The columns and rows that were asked for."""
     names = rows.columns if columns is None else [name.strip() for name in columns.split(",")]
     for name in names:

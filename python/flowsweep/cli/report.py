@@ -1,4 +1,4 @@
-"""The tables of an experiment to its page."""
+"""`flowsweep report`: makes the report of an experiment from its tables."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def report(
     from flowsweep.render import exported, page, svg
     from flowsweep.warehouse import Warehouse
 
-    # A lack is told before the work.
+    # What is missing is reported before the work.
     svg.check_room()
     if live:
         from flowsweep.render.live import assets

@@ -1,4 +1,4 @@
-"""Invalid runs make room for new ones."""
+"""`flowsweep retry`: removes invalid runs, so that they are made anew."""
 
 from __future__ import annotations
 

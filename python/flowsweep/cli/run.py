@@ -1,4 +1,4 @@
-"""One planned run, or one point, to a run directory: what the workflow's capture rule calls."""
+"""`flowsweep run`: makes one planned run, or one at a point; the capture rule calls it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flowsweep.experiment import Run
     from flowsweep.experiment.estimate import Estimate
 
-#: So long must a run have waited for the testbed for its line to say so.
+#: Seconds of waiting for the testbed from which the line of a run mentions them.
 WAITED_S = 1.0
 
 
@@ -95,7 +95,7 @@ def run(
     return int(record.get("status") == "failed")
 
 
-def _left(left: Estimate, waited_s: float) -> str:
+def _describe_left(left: Estimate, waited_s: float) -> str:
     if not left.missing or left.unknown:
         return ""
     waiting = f", waiting apart ({duration(waited_s)} now)" if waited_s >= WAITED_S else ""
@@ -135,6 +135,6 @@ def _line(planned: Run, output: Path, record: dict[str, Any]) -> str:
         "warm-up" if planned.warmup else f"rep={planned.repetition}",
         f"{seconds:.2f}s" if seconds is not None else "-",
         "ok" if record["status"] == "valid" else f"{record['status']}: {record['reason']}",
-        _left(left, record["waited_s"]),
+        _describe_left(left, record["waited_s"]),
     ]
     return " ".join(word for word in words if word)

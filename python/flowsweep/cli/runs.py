@@ -1,4 +1,4 @@
-"""The run.json files of an experiment to one table, `runs`."""
+"""`flowsweep runs`: collects the run.json files of an experiment in the table `runs`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from flowsweep.cli.arguments import Parser, add_output
+from flowsweep.lists import shorten_list
 
-#: So many runs, or hosts, are named in a note.
+#: Runs, or hosts, that a note names.
 MAX_NAMED = 5
 
 
@@ -31,23 +32,17 @@ def runs(*, directory: Path, output: Path, experiment: Path | None) -> None:
     from flowsweep.runs import run_records
 
     left_out = run_records.write_table(directory, output, experiment)
-    for line in run_records.misspelt(directory):
+    for line in run_records.find_misspelt(directory):
         print(f"warning: {line}", file=sys.stderr)
     if left_out:
         print(
             f"note: {directory}: not in the plan of {experiment}, or made with other settings, "
-            f"and so not in the report: {_some(left_out)}",
+            f"and so not in the report: {', '.join(shorten_list(left_out, MAX_NAMED))}",
             file=sys.stderr,
         )
     if experiment and (apart := run_records.without_site(directory, experiment)):
         print(
             f"note: {experiment}: `sites` does not name these hosts of the captures: "
-            f"{_some(apart)}",
+            f"{', '.join(shorten_list(apart, MAX_NAMED))}",
             file=sys.stderr,
         )
-
-
-def _some(names: list[str]) -> str:
-    """The first of them, and how many there are more."""
-    more = len(names) - MAX_NAMED
-    return ", ".join([*names[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])

@@ -1,4 +1,4 @@
-"""`flowsweep show`: an unknown capture to a summary of some twenty lines on the terminal."""
+"""`flowsweep show`: summarises an unknown capture in some twenty lines on the terminal."""
 
 from __future__ import annotations
 

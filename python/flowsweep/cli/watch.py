@@ -1,4 +1,4 @@
-"""`flowsweep watch`: a folder into which agents capture without an end, to its report."""
+"""`flowsweep watch`: keeps the report of a folder into which agents capture up to date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flowsweep import signals
 from flowsweep.cli.arguments import Parser, add_output
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import DamagedCaptureError, Options
-from flowsweep.runs.run_folder import passed_over
+from flowsweep.runs.run_folder import note_passed_over
 from flowsweep.units import parse_time
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from flowsweep.runs.periods import Periods
 
 SECOND = 10**9
-#: What nobody waits for, and what no clock of the system could.
+#: Longest time that an option may ask for: nobody waits longer, and no timer could.
 MOST_S = 366 * 86_400
-#: Between two looks lies at least this time.
+#: Shortest time between two looks at the folder.
 PAUSE_S = 0.01
 
 
@@ -169,7 +169,7 @@ class _Watch:
             if not one.is_whole:
                 self._log.note(f"{one.path}: is being written, and waits until it is whole")
         for path in sorted(self._captures.passed_over):
-            self._log.note(passed_over(path))
+            self._log.note(note_passed_over(path))
         for run, path in self._periods.left_out(arrivals):
             self._log.note(
                 f"note: {path}: came when run {run} was parsed and other captures of it were gone; "
@@ -186,7 +186,7 @@ class _Watch:
             )
 
     def _attempt(self, work: Callable[[], None]) -> bool:
-        """Whether it succeeded. A full disk, say, ends no service: the next look tries again."""
+        """Returns whether `work` succeeded. A full disk, say, must not end the service."""
         try:
             work()
         except FlowsweepError as error:
@@ -217,7 +217,7 @@ class _Watch:
 
         Returns whether they are there.
 
-        In processes of their own: what a report takes of memory would stay taken for months.
+        They run in processes of their own: memory that a report takes is never given back.
         """
         results, table = self._results, self._results / "tables" / "runs.parquet"
         experiment = f"--experiment={results / 'experiment.yaml'}"

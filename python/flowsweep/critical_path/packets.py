@@ -213,9 +213,9 @@ def _with_bursts(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _time_in_queue() -> pl.Expr:
-    """How long each packet was in the queue of the link, or on its way onto it, alone of its burst.
+    """How long each packet was in the queue of the link, or on its way onto it, and no earlier one.
 
-    Queues are first in, first out, so that the sum is how long any packet of the burst was there.
+    Queues are first in, first out: the sum is how long any packet of the burst was there.
     """
     import polars as pl
 

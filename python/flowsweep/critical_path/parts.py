@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Part(StrEnum):
-    """Names of the parts into which the time on a critical path is divided."""
+    """The parts into which the time on a critical path is divided."""
 
     COMPUTING = "computing"
     STALL = "sender stall"
@@ -19,7 +19,7 @@ class Part(StrEnum):
 
 
 class Journey(NamedTuple):
-    """The way of a message's bytes up to one packet of it; times in ns, on the reference's clock.
+    """How a message's bytes travelled, up to one of its packets; ns, on the reference's clock.
 
     Attributes:
         sender: Host that sent it.

@@ -1,4 +1,4 @@
-"""What the critical path of a run needs of its run.json: when it ran, and the rates of links."""
+"""Reads what the critical path needs from run.json: when the run was, and the rates of links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flowsweep.runs.record_fields import (
 
 
 def _only_names(value: object) -> object:
-    """Names of a list; a person's own run.json may have a number of ranks in its place."""
+    """The list if it holds names; a hand-written run.json may have a number of ranks instead."""
     names = value if isinstance(value, list) else []
     return [name for name in names if isinstance(name, str)]
 
@@ -85,7 +85,7 @@ class Circumstances:
 
 
 def read(path: Path) -> Circumstances:
-    """The circumstances that a run.json tells; what it does not tell, or no file, is not known.
+    """The circumstances that run.json has; all are unknown where there is no file.
 
     Raises:
         FlowsweepError: A value is none of its kind.
@@ -99,7 +99,7 @@ def read(path: Path) -> Circumstances:
 
 
 def _rates_of_hosts(run: _Run) -> dict[tuple[str, str], float]:
-    """The least rate that is known of the link between the sites of two hosts."""
+    """The lowest known rate of the link between the sites of two hosts."""
     of_sites: dict[tuple[str, str], float] = {}
     ways = [(one.sender, one.receiver, one.rate_bit_s) for one in run.emulator.links]
     for link in run.links:

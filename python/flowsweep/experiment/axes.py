@@ -1,4 +1,4 @@
-"""The axes of a sweep: everything that is said of an axis stands in its one entry here.
+"""The axes of a sweep: each has one entry here, which holds all that is known of it.
 
 Derived from it are the fields of `axes:` in an experiment file and their JSON schema, `--set`,
 the names of runs, what is read of `axes` in run.json, the columns of the tables, their
@@ -74,7 +74,7 @@ def _recorded_count(text: str | float) -> int:
 
 def _recorded_name(text: object) -> str:
     if not isinstance(text, str) or not re.fullmatch(r"[!-~]{1,64}", text):
-        found = inputs.shown(text)
+        found = inputs.shorten_value(text)
         raise FlowsweepError(f"{found} is not a name", found=found, expected='such as "cubic"')
     return text
 
@@ -269,9 +269,9 @@ _LIST = (
 #: parameters of the application, is swept like them and has no entry: it has no one unit.
 AXES = {axis.name: axis for axis in _LIST}
 NAMES = (*AXES, "problem")
-#: What stands under `axes:`.
+#: The keys of `axes:`.
 LISTED = (*(axis.name for axis in _LIST if axis.is_listed), "problem")
-#: Axes that only an emulated link can be told.
+#: Axes that only an emulated link can have.
 OF_LINK = tuple(axis.name for axis in _LIST if axis.applies_to == "link")
 #: Axes that the lines of completion times tell apart by their columns; they come first in the
 #: points. The models compare all others as one text, `other_axes`.

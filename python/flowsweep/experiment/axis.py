@@ -1,4 +1,4 @@
-"""The form of an entry of `axes.py`: everything that is said of an axis."""
+"""The classes of an entry in `axes.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the points: what was asked for and, where that is told, what was measured.
+    """A column of the points: what was asked for and, where it is measured, what was measured.
 
     Attributes:
         asked: Its name in the points and in the rows of the queries.
@@ -27,7 +27,7 @@ class Column:
         number: How `flowsweep.render.points` writes a value.
         words: The text around the written value in the label of a point.
         noun: What is counted, where `number` is `count`.
-        unset: What the label says where there is no value; None: the name and "unset".
+        unset: The label where there is no value; None: the name and "unset".
         head: The column's heading in a table, and its name in the label of a point.
         unit: The unit of its values.
     """
@@ -64,7 +64,7 @@ class Axis:
         description: What the JSON schema says of it.
         parse: Reads the text of `--set`; raises FlowsweepError.
         format: Writes a value as text with its unit.
-        applies_to: What is different where its value is: the link between sites, the sockets of
+        applies_to: What a value of it changes: the link between sites, the sockets of
             the hosts, the sites, or the workload.
         columns: Its columns; a value that is a share instead of an amount has a second one.
         baseline: The value at the baseline.
@@ -73,7 +73,7 @@ class Axis:
         may_be_zero: Whether 0 is a value.
         mildest: Which end is the mildest for the application; None: neither.
         label: The title of a figure's axis.
-        moves: Other axes whose values change with this one's.
+        moves: Other axes that this one changes as well.
         is_listed: Whether its values stand under `axes:`; those of the variants have a key of
             their own, because each says what it changes.
     """

@@ -1,8 +1,8 @@
-"""YAML text to a tree that knows its lines, and to plain values, within limits.
+"""Reads YAML, within limits, as a tree that knows its lines and as plain values.
 
-An experiment file may come from anyone. Aliases let ten lines stand for a billion values, brackets
-within each other end the parser, and YAML has kinds of values that JSON has not (dates, sets, NaN):
-here are no more values than limits allow, and only those that run.json can hold.
+An experiment file may come from anyone. Aliases let ten lines stand for a billion values, nested
+brackets overflow the parser's stack, and YAML has kinds of values that JSON has not (dates, sets,
+NaN). So the number of values is limited, and only those that run.json can hold are accepted.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from flowsweep.files import inputs
 
 #: Keys and values, those of aliases counted wherever they stand.
 MOST_VALUES = 20_000
-#: Letters of all of them, counted so too.
+#: Characters of all of them, counted likewise.
 MOST_CHARACTERS = 2**20
 #: An anchor is written once and used a few times.
 MOST_ALIASES = 1_000
-#: Digits of a number: more say nothing.
+#: Digits of a number: no quantity needs more.
 MOST_DIGITS = 40
 
 _KINDS = {yaml.ScalarNode: "text", yaml.SequenceNode: "a list", yaml.MappingNode: "keys"}
@@ -59,7 +59,7 @@ def read(text: str) -> tuple[yaml.Node | None, Any]:
 
 
 def _check_size(text: str) -> None:
-    """Depth and number of values, before a tree is made of them: its maker trusts the stack."""
+    """Checks depth and number of values before a tree is made: PyYAML recurses without limit."""
     depth = values = aliases = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.NodeEvent):
@@ -71,16 +71,16 @@ def _check_size(text: str) -> None:
             depth -= 1
         if depth > inputs.MOST_DEPTH:
             found = f"more than {inputs.MOST_DEPTH} levels"
-            raise _refused(event, "nested too deeply", found, f"at most {inputs.MOST_DEPTH}")
+            raise _refusal(event, "nested too deeply", found, f"at most {inputs.MOST_DEPTH}")
         if values > MOST_VALUES:
             raise _too_many(event)
         if aliases > MOST_ALIASES:
             found = f"more than {MOST_ALIASES:,} aliases"
-            raise _refused(event, "too many aliases", found, f"at most {MOST_ALIASES:,}")
+            raise _refusal(event, "too many aliases", found, f"at most {MOST_ALIASES:,}")
 
 
 def _check_expansion(tree: yaml.Node) -> None:
-    """Values and characters where each alias stands for all that its anchor holds."""
+    """Checks the numbers of values and characters with every alias expanded."""
     sizes: dict[int, tuple[int, int]] = {}
     inside: set[int] = set()
 
@@ -89,7 +89,7 @@ def _check_expansion(tree: yaml.Node) -> None:
         if key in inside:
             found = "a list or keys without an end"
             expected = "an anchor that is finished before it is used"
-            raise _refused(node, "an alias within its own anchor", found, expected)
+            raise _refusal(node, "an alias within its own anchor", found, expected)
         if key not in sizes:
             inside.add(key)
             values, characters = 1, 0
@@ -110,7 +110,7 @@ def _check_expansion(tree: yaml.Node) -> None:
 
 
 def _too_many(place: yaml.Node | yaml.Event) -> FlowsweepError:
-    return _refused(
+    return _refusal(
         place,
         "too many values for an experiment",
         f"more than {MOST_VALUES:,}, or {MOST_CHARACTERS:,} characters; what an alias stands for "
@@ -119,7 +119,7 @@ def _too_many(place: yaml.Node | yaml.Event) -> FlowsweepError:
     )
 
 
-def _refused(
+def _refusal(
     place: yaml.Node | yaml.Event, what: str, found: str | None, expected: str
 ) -> FlowsweepError:
     line = place.start_mark.line + 1 if place.start_mark else 1
@@ -130,12 +130,12 @@ def _refused(
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     if not isinstance(node, yaml.MappingNode):
-        raise _refused(node, "not keys with values", _KINDS[type(node)], "key: value")
+        raise _refusal(node, "not keys with values", _KINDS[type(node)], "key: value")
     seen: dict[str, int] = {}
     for key, _ in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
-            raise _refused(key, "a key is not text", _KINDS[type(key)], "key: value")
+            raise _refusal(key, "a key is not text", _KINDS[type(key)], "key: value")
         if key.value in seen:
             raise FlowsweepError(
                 f'line {line}: "{key.value}" stands twice',
@@ -153,21 +153,21 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
 
 def _sequence(loader: _Loader, node: yaml.SequenceNode) -> list[Any]:
     if not isinstance(node, yaml.SequenceNode):
-        raise _refused(node, "not a list", _KINDS[type(node)], "[a, b]")
+        raise _refusal(node, "not a list", _KINDS[type(node)], "[a, b]")
     return [loader.construct_object(part, deep=True) for part in node.value]
 
 
 def _text(_: _Loader, node: yaml.Node) -> str:
     value = _scalar(node, "text")
     if inputs.has_control(value):
-        raise _refused(node, "a control character in a text", inputs.shown(value),
+        raise _refusal(node, "a control character in a text", inputs.shorten_value(value),
                        "characters that can be seen, tabs and line ends")  # fmt: skip
     return value
 
 
 def _scalar(node: yaml.Node, expected: str) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise _refused(node, f"not {expected}", _KINDS[type(node)], expected)
+        raise _refusal(node, f"not {expected}", _KINDS[type(node)], expected)
     value: str = node.value
     return value
 
@@ -182,7 +182,7 @@ def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
         except (ValueError, OverflowError, IndexError):  # of a text with the tag of a number
             value = None
     if value is None or not inputs.LEAST_INTEGER <= value <= inputs.MOST_INTEGER:
-        raise _refused(node, "not a number that can be used", inputs.shown(text), expected)
+        raise _refusal(node, "not a number that can be used", inputs.shorten_value(text), expected)
     return value
 
 
@@ -195,14 +195,16 @@ def _float(loader: _Loader, node: yaml.ScalarNode) -> float:
         except (ValueError, OverflowError, IndexError):
             value = math.nan
     if not math.isfinite(value):
-        raise _refused(node, "not a number that can be used", inputs.shown(text), "a number")
+        raise _refusal(
+            node, "not a number that can be used", inputs.shorten_value(text), "a number"
+        )
     return value
 
 
 def _boolean(loader: _Loader, node: yaml.Node) -> bool:
     text = _scalar(node, "true or false")
     if text.lower() not in loader.bool_values:
-        raise _refused(node, "neither true nor false", inputs.shown(text), "true or false")
+        raise _refusal(node, "neither true nor false", inputs.shorten_value(text), "true or false")
     return bool(loader.bool_values[text.lower()])
 
 

@@ -1,4 +1,4 @@
-"""How long the runs that are missing will take, from those that are there.
+"""Estimates how long the missing runs of a plan will take, from those already made.
 
 A run takes as long as others of its point did; where there are none yet, as others of its
 workload; before the first one, as its `expect` says. Without that only its time limit is known.
@@ -100,14 +100,14 @@ def is_there(run: Run, folder: Path) -> bool:
 
 
 def _changed_ns(runs: list[Run]) -> int:
-    """When the file or what makes runs of it was last edited or installed."""
+    """When the experiment file, or the program that makes its runs, last changed."""
     modules = (content.PACKAGE / "experiment").glob("*.py")
     edited = {run.experiment.path for run in runs}
     return max(path.stat().st_mtime_ns for path in (*modules, *edited))
 
 
 def _seems_there(run: Run, path: Path, changed_ns: int) -> bool:
-    """Whether this very run is there: one made since `changed_ns` is not read."""
+    """As `is_there`, but a run made since `changed_ns` is not read."""
     try:
         if path.stat().st_mtime_ns > changed_ns:
             return True

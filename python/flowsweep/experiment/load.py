@@ -1,4 +1,4 @@
-"""An experiment file to a checked `Experiment`; a fault is shown with its line."""
+"""Loads and checks an experiment file; a fault is reported with its line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class About:
 def about(text: str) -> About:
     """Title, workloads and papers of an experiment file, which need not be one that can be run.
 
-    A report is of the tables: a file that an older version wrote, or none, does not stop it.
+    A report needs the tables alone: a file of an older version, or none, does not stop it.
     """
     try:
         _, data = document.read(text)
@@ -119,7 +119,7 @@ def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
     if not isinstance(data, dict):
         raise FlowsweepError(
             f"{path}, line 1: this is not an experiment",
-            found=inputs.shown(data),
+            found=inputs.shorten_value(data),
             expected="keys such as sites, link, workload, axes",
             remedy="workflows/experiments/demo.yaml is one to begin with",
         )
@@ -129,7 +129,7 @@ def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
     try:
         experiment = model.Experiment.model_validate(data)
     except ValidationError as error:
-        raise _invalid(path, tree, error) from None
+        raise _describe_faults(path, tree, error) from None
     name = path.absolute().parent.name if beside else path.stem
     names.check(name, names.EXPERIMENT, path)
     experiment._path = path  # noqa: SLF001 - the model is frozen for everybody else
@@ -164,8 +164,8 @@ def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> FlowsweepError:
     )
 
 
-def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> FlowsweepError:
-    """The first fault as one message; how many more there are is said."""
+def _describe_faults(path: Path, tree: yaml.Node | None, error: ValidationError) -> FlowsweepError:
+    """The first fault as one message, with the number of the others."""
     faults = error.errors()
     # An unknown key is often the cause of the others ("required", "too short").
     fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])
@@ -188,7 +188,7 @@ def _invalid(path: Path, tree: yaml.Node | None, error: ValidationError) -> Flow
         remedy = parts["remedy"] or f"correct line {line}"
     else:
         what = fault["msg"][0].lower() + fault["msg"][1:]
-        found, expected = inputs.shown(fault["input"]), expected_of(fault)
+        found, expected = inputs.shorten_value(fault["input"]), expected_of(fault)
         if fault["type"] == "missing":
             expected = f"the key `{location[-1]}`"
         remedy = f"correct line {line}"

@@ -1,4 +1,4 @@
-"""An experiment to its list of runs: which points, how often, in which order.
+"""Plans the runs of an experiment: which points, how often, in which order.
 
 A block is one repetition: every point once in random order, between two runs of
 the baseline (randomised complete blocks). So each point has `repetitions` runs,
@@ -34,7 +34,7 @@ def plan(experiment: Experiment) -> list[Run]:
     order = random.Random(experiment.seed)  # noqa: S311 - an order, not a secret
     workloads = experiment.workloads
     bases = {workload.name: points.baseline(experiment, workload) for workload in workloads}
-    others = {workload.name: points.of_workload(experiment, workload) for workload in workloads}
+    others = {workload.name: points.list_points(experiment, workload) for workload in workloads}
 
     def run(
         workload: Workload, point: Point, repetition: int, block: int, *, warmup: bool = False
@@ -61,13 +61,13 @@ def plan(experiment: Experiment) -> list[Run]:
         for end in ends:
             order.shuffle(end)
         runs += [*ends[0], *middle, *ends[1]]
-    return runs + _refined(experiment, runs, order)
+    return runs + _plan_refined(experiment, runs, order)
 
 
-def _refined(experiment: Experiment, planned: list[Run], order: random.Random) -> list[Run]:
+def _plan_refined(experiment: Experiment, planned: list[Run], order: random.Random) -> list[Run]:
     """The runs of the passes of refinement: each has as many blocks as the sweep, of its points.
 
-    A point that the experiment names by now is no further one. Each block has a run at the baseline
+    A point that the experiment file names by now is skipped. Each block has a run at the baseline
     of its points: a machine that became slower since the sweep would make them look slower.
     """
     known = {run.id for run in planned}
@@ -179,7 +179,7 @@ def run_at(experiment: Experiment, settings: dict[str, str]) -> Run:
 
 
 def _value(axis: str, text: str) -> Any:
-    """12, true, [1, 2] as JSON reads them; what is no JSON is text."""
+    """12, true, [1, 2] as JSON reads them; anything that is not JSON is text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

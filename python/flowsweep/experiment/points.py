@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flowsweep.experiment.workload import Workload
 
 MAX_PROBLEM_SLUG = 60
-#: Axes that a group of the design may keep at a value: those of the network.
+#: Axes that a group of the design may fix at a value: those of the network.
 KEPT = tuple(
     name
     for name, axis in AXES.items()
@@ -87,7 +87,7 @@ def baseline(experiment: Experiment, workload: Workload) -> Point:
 
 
 def most_points(experiment: Experiment, workload: Workload) -> int:
-    """Counts the points that `of_workload` lists at most, without listing them."""
+    """Counts the points that `list_points` lists at most, without listing them."""
     values = experiment.axes_of(workload)
     groups = _groups(experiment, [field_of(axis) for axis in values])
     lengths = {field_of(axis): len(listed) + 1 for axis, listed in values.items()}
@@ -97,7 +97,7 @@ def most_points(experiment: Experiment, workload: Workload) -> int:
     )
 
 
-def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
+def list_points(experiment: Experiment, workload: Workload) -> list[Point]:
     """All points but the baseline, each once, in file order."""
     base = baseline(experiment, workload)
     axes: dict[str, list[Any]] = {}
@@ -127,7 +127,7 @@ def of_workload(experiment: Experiment, workload: Workload) -> list[Point]:
 
 
 def _groups(experiment: Experiment, fields: list[str]) -> list[dict[str, Any]]:
-    """Fields that vary together, by the experiment's design; what is kept has the value."""
+    """The fields that vary together, by the experiment's design; fixed ones with their value."""
     if experiment.design == "grid":
         return [dict.fromkeys(fields)]
     if isinstance(experiment.design, str):
@@ -141,14 +141,14 @@ def _groups(experiment: Experiment, fields: list[str]) -> list[dict[str, Any]]:
         for group in experiment.design
     ]
     together = {field for group in named for field, value in group.items() if value is None}
-    # A group of kept values alone is one of a workload that does not vary the others.
+    # A group with fixed values alone belongs to a workload that does not vary the others.
     return [group for group in named if together & group.keys()] + [
         {field: None} for field in fields if field not in together
     ]
 
 
 def member(text: str) -> tuple[str, Any]:
-    """An axis of a group, and the value at which the group keeps it: `rate=8Mbit/s`; None: none.
+    """An axis of a group, and the value at which the group fixes it (`rate=8Mbit/s`), or None.
 
     Raises:
         FlowsweepError: It is no value of this axis, or there is no such axis.
@@ -188,7 +188,7 @@ def slug(point: Point, base: Point) -> str:
 def _problem_slug(problem: dict[str, Any], base: dict[str, Any]) -> str:
     """board_13; what cannot be spelled or is long gets a few digits of its hash."""
     changed = {key: value for key, value in problem.items() if base.get(key) != value}
-    plain = "-".join(f"{key}_{_plain(value)}" for key, value in changed.items())
+    plain = "-".join(f"{key}_{_shorten_value(value)}" for key, value in changed.items())
     text = re.sub(r"[^A-Za-z0-9._-]", "", plain)
     if text == plain and len(text) <= MAX_PROBLEM_SLUG:
         return text
@@ -196,7 +196,7 @@ def _problem_slug(problem: dict[str, Any], base: dict[str, Any]) -> str:
     return f"{text[:MAX_PROBLEM_SLUG]}_{digest[:6]}"
 
 
-def _plain(value: object) -> str:
+def _shorten_value(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value) if isinstance(value, str | int | float) else json.dumps(value)

@@ -20,7 +20,7 @@ from flowsweep.validation import refused
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Of a longer output so many bytes at its beginning and at its end are looked at.
+#: Bytes at the beginning and at the end of a longer output that are searched.
 BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20
 LINE_CHARACTERS = 4096
 MOST_PATTERN = 200
@@ -100,7 +100,7 @@ def check(outcomes: Outcomes, command: str | None) -> None:
     """Checks what a workload is judged by.
 
     Raises:
-        PydanticCustomError: It prints nothing that is read, or an outcome is not what it is called.
+        PydanticCustomError: The command prints no outcome, or an outcome contradicts its name.
     """
     if outcomes and command is None:
         raise refused("an app reports its outcomes itself", "`outcomes`", "them with a `command`")
@@ -138,7 +138,7 @@ def read(outcomes: Outcomes, log: Path) -> dict[str, Any]:
 
 
 def _lines(log: Path) -> list[str]:
-    """What a command printed, by lines; of a long output, of a long line, not all."""
+    """The lines that a command printed, without the middle of a long output and of long lines."""
     with log.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(0)

@@ -1,4 +1,4 @@
-"""Text with units to checked values: the types of an experiment file's fields."""
+"""The types of an experiment file's fields: text with units, checked and converted."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ from flowsweep.files.outputs import explaining, write_file
 FOLDER = ".refined"
 KIND = "the points of a pass of refinement"
 EXAMPLE = '{"points": [{"set": {"workload": "nqueens", "rtt": "8ms"}}]}'
-#: So many points a pass may have: two levels of the lines of a large sweep.
+#: Points of a pass: two levels for each line of a large sweep.
 MOST_POINTS = 1_000
 
 
 class Point(Model):
-    """A point: what `--set` would be told, and why it was chosen."""
+    """A point as settings of `--set`, and why it was chosen."""
 
     settings: dict[str, str] = Field(alias="set", min_length=1)
     why: str = ""
@@ -87,7 +87,7 @@ def _checked(record: dict[str, Any], file: Path) -> list[Point]:
         fault = error.errors()[0]
         raise FlowsweepError(
             f"{file}: {inputs.place_of(fault['loc'])}: {fault['msg'].lower()}",
-            found=inputs.shown(fault["input"]),
+            found=inputs.shorten_value(fault["input"]),
             expected=EXAMPLE,
             remedy=f"rm {file}; the same snakemake command chooses anew",
         ) from None

@@ -32,21 +32,21 @@ def source(experiment: Experiment, results: Path) -> str:
     The path is relative to where the workflow is started, so that all may be moved together.
     """
     if experiment.captured is None:
-        return _relative(experiment.path)
+        return _make_relative(experiment.path)
     runs = experiment.captured / "runs"
     if runs.resolve() == (results / "runs").resolve():
         # The copy of the file that lies among the results stands for the file itself.
-        return _read(runs / RUNS_MARK) or _relative(runs)
-    return _relative(runs)
+        return _read(runs / RUNS_MARK) or _make_relative(runs)
+    return _make_relative(runs)
 
 
 def digest(text: str) -> str:
-    """A name for a mark that says `text`."""
+    """The file name of a mark that holds `text`."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def check(experiment: Experiment, results: Path) -> str | None:
-    """What is to be said of results that are there of another experiment; None if there are none.
+    """A note if there are results of another experiment; None if there are none.
 
     Raises:
         FlowsweepError: Runs would be made among those of another experiment.
@@ -56,7 +56,7 @@ def check(experiment: Experiment, results: Path) -> str | None:
     if (
         experiment.captured is None
         and theirs not in (None, own)
-        and not _moved(experiment, results)
+        and not _is_same_file(experiment, results)
     ):
         raise FlowsweepError(
             f"{results}: the runs here are those of another experiment of the same name",
@@ -86,7 +86,7 @@ def has_own_runs(results: Path) -> bool:
 
 
 def mark_runs(experiment: Experiment, results: Path) -> None:
-    """Notes whose runs are about to be made in `results`."""
+    """Marks `results` as those of the experiment whose runs are about to be made."""
     runs = results / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     outputs.write_file(runs / RUNS_MARK, f"{source(experiment, results)}\n")
@@ -112,7 +112,7 @@ def mark_captures(folder: Path, results: Path) -> None:
     outputs.write_file(runs / RUNS_MARK, f"{own}\n")
 
 
-def _relative(path: Path) -> str:
+def _make_relative(path: Path) -> str:
     # A mark is one line of text.
     return printing.line(os.path.relpath(path.resolve()))
 
@@ -125,7 +125,7 @@ def _read(path: Path) -> str | None:
     return text.strip().partition("\n")[0]
 
 
-def _moved(experiment: Experiment, results: Path) -> bool:
+def _is_same_file(experiment: Experiment, results: Path) -> bool:
     """Whether the file equals, byte by byte, the copy kept in the results."""
     try:
         return (results / "experiment.yaml").read_bytes() == experiment.path.read_bytes()

@@ -102,7 +102,7 @@ class Run:
 
     @property
     def emulator_seed(self) -> int:
-        """What its links draw from; were it that of other runs, they would lose the same frames."""
+        """The random seed of its links: with that of other runs they would lose the same frames."""
         text = f"{self.experiment.seed} {self.id}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
 
@@ -137,10 +137,10 @@ class Run:
         axes = {axis: {"asked": text} for axis, text in point.asked().items()}
         is_shaped = experiment.testbed.shapes_links
         if not is_shaped:
-            # The links are what they are.
+            # The links are not shaped.
             axes = {axis: asked for axis, asked in axes.items() if axis not in OF_LINK}
         if point.placement is not None:
-            # So many hosts have other numbers of ranks, or none.
+            # The hosts differ in their number of ranks.
             axes.pop("ranks_per_host", None)
         axes["ranks"] = {"asked": str(sum(self.workers.values()))}
         return {
@@ -169,10 +169,10 @@ class Run:
             ],
             "overhead": experiment.emulation.overhead,
             "where": self.workload.where if self.workload.command else None,
-            **self._judged(),
-            **self._served(),
-            **self._accompanied(),
-            **self._drawn(),
+            **self._outcome_spec(),
+            **self._server_spec(),
+            **self._beside_spec(),
+            **self._random_spec(),
             "baseline": self.baseline,
             "warmup": self.warmup,
             "repetition": self.repetition,
@@ -187,8 +187,8 @@ class Run:
             "timeout_s": experiment.timeout_s,
         }
 
-    def _judged(self) -> dict[str, Any]:
-        """Nothing for a workload whose output is not read: its runs stay those that they were."""
+    def _outcome_spec(self) -> dict[str, Any]:
+        """Empty for a workload whose output is not read, so that its runs keep their hashes."""
         outcomes = self.workload.outcomes
         asked = {
             name: one if isinstance(one, str) else one.model_dump(mode="json")
@@ -196,13 +196,13 @@ class Run:
         }
         return {"outcomes_asked": asked} if asked else {}
 
-    def _served(self) -> dict[str, Any]:
-        """Nothing for a workload without servers: its runs stay those that they were."""
+    def _server_spec(self) -> dict[str, Any]:
+        """Empty for a workload without servers, so that its runs keep their hashes."""
         servers = self.workload.serve
         return {"serve": [server.model_dump(mode="json") for server in servers]} if servers else {}
 
-    def _accompanied(self) -> dict[str, Any]:
-        """Everything that decides what runs beside it; nothing where nothing does."""
+    def _beside_spec(self) -> dict[str, Any]:
+        """What decides the program that runs beside it; empty where there is none."""
         if self.beside is None:
             return {}
         other = self.beside
@@ -217,8 +217,8 @@ class Run:
             }
         }
 
-    def _drawn(self) -> dict[str, Any]:
-        """Nothing where nothing is drawn: such runs stay those that they were."""
+    def _random_spec(self) -> dict[str, Any]:
+        """Empty where nothing is random, so that such runs keep their hashes."""
         ways = [*self.links.values(), *self.ways_back.values(), *self.schedule]
         is_random = self.experiment.testbed.shapes_links and any(way.is_random for way in ways)
         return {"emulator_seed": self.emulator_seed} if is_random else {}

@@ -11,9 +11,9 @@ from flowsweep.experiment.quantities import Model
 class Settings(Model):
     """The part `testbed` of an experiment file; each kind of testbed has a class of its own."""
 
-    #: The links are made as the experiment says; else they are what they are, and are measured.
+    #: Whether the links are made as the experiment says; otherwise they are only measured.
     shapes_links: ClassVar[bool]
-    #: Of all runs on this machine one at a time, whatever their experiments.
+    #: Whether this machine makes one run at a time, of all experiments together.
     one_at_a_time: ClassVar[bool]
 
     kind: str
@@ -24,7 +24,7 @@ class Settings(Model):
         return None
 
     def check(self, hosts: Iterable[str], axes: Mapping[str, Iterable[str]]) -> None:
-        """Raises what `refused` gives where hosts or axes are not possible here.
+        """Raises what `refused` returns where hosts or axes are impossible here.
 
         Args:
             hosts: Names of all hosts of the experiment.

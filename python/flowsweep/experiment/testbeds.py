@@ -31,7 +31,7 @@ def _settings(kind: str) -> type[Settings]:
 def _combine_settings() -> type[Model]:
     """What a file may say: the settings of all kinds side by side.
 
-    One kind leaves alone what is said for another: a sweep moves from machines to namespaces by
+    A kind ignores the settings of the others: a sweep moves from machines to namespaces by
     its `kind` alone.
     """
     fields: dict[str, Any] = {"kind": (Literal[tuple(KINDS)], DEFAULT)}

@@ -100,7 +100,7 @@ class Server(Model):
 
     @property
     def waits_ns(self) -> int:
-        """The seconds to wait before what follows is started, beside the wait for the port."""
+        """Nanoseconds to wait behind its start, besides the wait for the port."""
         default = 500_000_000 if self.port is None else 0
         return default if self.wait_ns is None else self.wait_ns
 

@@ -1,4 +1,4 @@
-"""The clock of a host against the reference's, as the delays of its packets have it."""
+"""Converts times of a host's clock to the reference's, by the delays of its packets."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ CONNECTION = ["connection", "direction"]
 LACKS = NOT_CAPTURED, LOST, CLOCK = ("not captured", "lost or not matched", "clock")
 #: Of a message with no segment in the sender's capture.
 UNKNOWN = Passage((None, None), None, False)
-#: Ends of no connection.
+#: The ends of an unknown connection.
 NO_ENDS = (None,) * len(ENDS)
-#: What each table is read for; others are whole numbers.
+#: Columns that are read of each table; those that are not in `TEXTS` are whole numbers.
 MESSAGES = (*CONNECTION, "first_time", "last_time", "bytes", "packets", "evidence")
 FLOWS = (*CONNECTION, *ENDS, "first_time", "last_time")
 OWNERS = ("sender", "receiver", "src_ip", "dst_ip")
@@ -88,14 +88,14 @@ def read(hosts: Mapping[str, Path], progress: Callable[[str], None] | None = Non
         )
         one_way = _table(folder, "one_way", ONE_WAY)
         clock = Clock(one_way)
-        parts += _sent(messages.filter(pl.col("sender") == host), folder, one_way, clock)
-        parts += _others(messages, captured, clock)
+        parts += _read_sent(messages.filter(pl.col("sender") == host), folder, one_way, clock)
+        parts += _read_others(messages, captured, clock)
         if not clock.is_known and not messages.is_empty():
             own_clocks.append(host)
-    return Messages(_named(pl.concat(parts)), tuple(own_clocks))
+    return Messages(_name_ends(pl.concat(parts)), tuple(own_clocks))
 
 
-def _sent(
+def _read_sent(
     messages: pl.DataFrame, folder: Path, one_way: pl.DataFrame, clock: Clock
 ) -> Iterator[pl.DataFrame]:
     """Messages that the host of `folder` sent, as its own capture has them."""
@@ -108,7 +108,7 @@ def _sent(
         # The ports may be used again for another connection.
         own = own.filter(pl.col("time_sent").is_between(first, last))
         error = own.select(pl.col("delay_error_ns").max().fill_null(0)).item()
-        yield _timed(some, _passages(some, own, clock), error)
+        yield _add_times(some, _passages(some, own, clock), error)
 
 
 def _packets(fates: pl.DataFrame, one_way: pl.DataFrame) -> dict[tuple[Any, ...], pl.DataFrame]:
@@ -163,7 +163,9 @@ def _segments(rows: pl.DataFrame) -> Iterator[Segment]:
     return (Segment(*row) for row in wanted.iter_rows())
 
 
-def _others(messages: pl.DataFrame, captured: pl.DataFrame, clock: Clock) -> Iterator[pl.DataFrame]:
+def _read_others(
+    messages: pl.DataFrame, captured: pl.DataFrame, clock: Clock
+) -> Iterator[pl.DataFrame]:
     """Messages to this host that their sender's capture lacks, and those of other addresses.
 
     Args:
@@ -182,11 +184,11 @@ def _others(messages: pl.DataFrame, captured: pl.DataFrame, clock: Clock) -> Ite
         times = some.select(pl.col("first_time", "last_time").dt.epoch("ns"))
         seen = [tuple(map(clock.to_reference, pair)) for pair in times.iter_rows()]
         none = (None, None)
-        yield _timed(some, [(*(none if is_here else pair), *(pair if is_here else none),
+        yield _add_times(some, [(*(none if is_here else pair), *(pair if is_here else none),
                              NOT_CAPTURED) for pair in seen])  # fmt: skip
 
 
-def _timed(
+def _add_times(
     messages: pl.DataFrame, passages: Iterable[tuple[int | str | None, ...]], error: int = 0
 ) -> pl.DataFrame:
     """Messages with their times; `error` is that of arrivals against what was sent."""
@@ -201,7 +203,7 @@ def _timed(
     return pl.concat([rows, times], how="horizontal")
 
 
-def _named(rows: pl.DataFrame) -> pl.DataFrame:
+def _name_ends(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows in the order of their times; where no host is known, its address stands."""
     import polars as pl
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.exports.packed import writing
-from flowsweep.exports.run_tables import natural
+from flowsweep.lists import natural_key
 from flowsweep.units import format_size
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class _Trace:
         for host, pid in self._hosts.items():
             name = f"{host} (by its own clock)" if host in self._own_clocks else host
             yield _name("process", f'"pid":{pid}', name, pid)
-        order = sorted(self._threads, key=lambda key: (key[0], key[1], natural(key[2]), key[3]))
+        order = sorted(self._threads, key=lambda key: (key[0], key[1], natural_key(key[2]), key[3]))
         for place, (host, kind, track, lane) in enumerate(order):
             name = f"{('to ', 'from ', '')[kind]}{track}" + (f" ({lane + 1})" if lane else "")
             tid = self._threads[host, kind, track, lane]

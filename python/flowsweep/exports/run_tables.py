@@ -1,9 +1,8 @@
-"""The tables of the one run that is exported, found from whatever path leads to it."""
+"""Finds the tables of the one run that is exported."""
 
 from __future__ import annotations
 
 import difflib
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,9 +10,10 @@ from urllib.parse import unquote
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import layout
 from flowsweep.files.names import partition
+from flowsweep.lists import natural_key, shorten_list
 from flowsweep.runs import run_folder
 
-#: So many runs are named in a message.
+#: Runs that a message names.
 MAX_NAMED = 12
 EXPECTED = "results/<experiment>, its folder of tables, or its folder of one run"
 
@@ -33,7 +33,7 @@ class RunTables:
     def hosts(self) -> dict[str, Path]:
         """The folder of each host in the order of their names: pc9 before pc10."""
         found = {unquote(path.name.removeprefix(layout.HOST)): path for path in self._folders()}
-        return {host: found[host] for host in sorted(found, key=natural)}
+        return {host: found[host] for host in sorted(found, key=natural_key)}
 
     def _folders(self) -> list[Path]:
         return [path for path in self.folder.glob(f"{layout.HOST}*") if path.is_dir()]
@@ -74,10 +74,11 @@ def find(path: Path, run: str | None) -> RunTables:
     if run is None and len(folders) == 1:
         return RunTables(*next(iter(folders.items())))
     names = sorted(folders)
+    listed = ", ".join(shorten_list(names, MAX_NAMED))
     if run is None:
         raise FlowsweepError(
             f"{path}: a trace shows one run",
-            found=f"{len(names)} runs: {_listed(names)}",
+            found=f"{len(names)} runs: {listed}",
             expected="the name of one of them",
             remedy=f"--run {names[0]}",
         )
@@ -85,15 +86,10 @@ def find(path: Path, run: str | None) -> RunTables:
         near = difflib.get_close_matches(run, names, n=1)
         raise FlowsweepError(
             f"{path}: no tables of a run {run}",
-            found=_listed(names),
+            found=listed,
             remedy=f"did you mean --run {near[0]}?" if near else None,
         )
     return RunTables(run, folders[run])
-
-
-def natural(name: str) -> list[tuple[int, int | str]]:
-    """A key by which pc9 is before pc10."""
-    return [(0, int(part)) if part.isdecimal() else (1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _folders(path: Path) -> dict[str, Path]:
@@ -123,8 +119,3 @@ def _without_tables(path: Path) -> FlowsweepError:
     else:
         found = "no tables of a run"
     return FlowsweepError(f"{path}: no tables", found=found, expected=EXPECTED, remedy=remedy)
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - MAX_NAMED
-    return ", ".join([*names[:MAX_NAMED], *([f"{more} more"] if more > 0 else [])])

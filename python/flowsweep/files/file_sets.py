@@ -1,9 +1,9 @@
-"""Files that belong together, such as the tables of one capture: all of one writing, or none.
+"""Replaces files that belong together, such as the tables of one capture, all at once.
 
-Their writer fills a hidden folder beside their places (see `staging`), and puts what is whole
-into place. A folder of a single set that is not there yet appears in one renaming.
+Their writer fills a hidden folder beside their places (see `staging`), and moves the finished
+files into place. A folder of a single set that is not there yet appears in one renaming.
 
-Who replaces files locks the folder of the places, and its readers share that lock. It is the
+A writer locks the folder of the places, and readers share that lock. It is the
 folder itself that is locked: no file is left there, and a read-only folder has a lock too.
 """
 
@@ -20,7 +20,7 @@ from flowsweep.files.locks import folder_locked, tell
 from flowsweep.files.outputs import explaining, replacing
 from flowsweep.files.owned import refuse_foreign_tables
 from flowsweep.files.staging import NEW
-from flowsweep.signals import cleaning, held
+from flowsweep.signals import cleaning, hold
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def file_set(
         name: Of the set among those of the folder.
         places: Of all files (`flows.parquet`) of the set in `folder`, or its one folder (`run=r1`).
             A file that is not written this time is removed.
-        say: Told who is waited for.
+        say: Called with the name of the process that is waited for.
         is_alone: Whether the folder is of this set alone, and may appear as a whole.
         place: Gives the hidden folder of the set.
 
@@ -55,14 +55,14 @@ def file_set(
         yield work / NEW
         with explaining(f"cannot write to {folder}"):
             if is_alone and not os.path.lexists(folder):
-                with held():
+                with hold():
                     staging.appear(work, folder)
                 return
             # A writer that failed may have removed the folder that it had made.
             folder.mkdir(exist_ok=True)
             with folder_locked(folder, say):
                 staging.check_places(folder, places)
-                with held():
+                with hold():
                     staging.commit(folder, work, places)
                     staging.move(folder, work)
 
@@ -103,7 +103,7 @@ def scratch_folder(base: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[int | None]:
-    """Nobody changes the sets of `folder` while this is entered; none of them is half changed.
+    """Keeps the sets of `folder` from being changed while this is entered; all of them are whole.
 
     A folder that is not there, or whose names this user may not read, is not waited for.
 
@@ -128,7 +128,7 @@ def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[int | N
 
 
 def folder_of_sets(folder: Path) -> Path:
-    """The folder of the places that holds `folder` of a host or a run; or `folder` itself."""
+    """The folder of all tables, if `folder` is that of a host or a run; else `folder` itself."""
     folder = folder.absolute()
     if folder.name.startswith("host="):
         folder = folder.parent
@@ -141,7 +141,7 @@ def _hidden_folder(
 ) -> Iterator[Path]:
     """The hidden folder `work` for one writer, empty but for `new`; see `file_set`.
 
-    When this is left it goes, unless something in it counts and is not in its place.
+    It is removed behind the block, unless committed files in it are not yet in place.
     """
     made: list[Path] = []
     locks: list[int] = []
@@ -157,7 +157,7 @@ def _hidden_folder(
                 path.rmdir()
 
     with cleaning(clean):
-        with explaining(f"cannot create {folder}"), held():
+        with explaining(f"cannot create {folder}"), hold():
             staging.settle(folder, say)
             locks.append(staging.claim(work, made, say))
             if not is_alone or os.path.lexists(folder):

@@ -1,7 +1,7 @@
-"""Files that people and other programs wrote, to text and to JSON values, within limits.
+"""Reads files that people and other programs wrote, as text or JSON, within limits.
 
-Only a plain file is read: a device never ends, and a FIFO waits for somebody who writes. All that
-is wrong with a file is a `FlowsweepError` that names it and the place in it.
+Only plain files are read: a device never ends, and a FIFO waits for a writer. Whatever is wrong
+with a file becomes a `FlowsweepError` that names it and the place in it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 
 from flowsweep.errors import FlowsweepError
 
-#: Of numbers so much is read and checked in a second.
+#: Bytes of a file: numbers of that size are read and checked in a second.
 MOST_BYTES = 8 * 2**20
-#: Objects and lists in a file, which take the most time of what fits into those bytes.
+#: Objects and lists in a file, which take more time than other values of that many bytes.
 MOST_OBJECTS = 250_000
 #: Objects and lists within each other.
 MOST_DEPTH = 64
 #: Whole numbers that Parquet, DuckDB and other languages can hold.
 LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
-#: So much of what was found is shown.
+#: Characters of a found value that are shown.
 SHOWN = 60
 
 _KINDS = (
@@ -150,7 +150,7 @@ def _object_of(text: str, path: Path, expected: str, example: str) -> dict[str, 
     if objects + lists > MOST_OBJECTS:
         found = f"{objects:,} objects and {lists:,} lists"
         raise _too_large(path, found, f"{expected} with at most {MOST_OBJECTS:,}")
-    once, no_constant = partial(_once, path), partial(_no_constant, path)
+    once, no_constant = partial(_refuse_twice, path), partial(_no_constant, path)
     try:
         value = json.loads(text, object_pairs_hook=once, parse_constant=no_constant)
     except json.JSONDecodeError as error:
@@ -185,27 +185,27 @@ def _object_of(text: str, path: Path, expected: str, example: str) -> dict[str, 
 _NUMBERS = f"numbers that fit into 64 bits: whole ones up to {MOST_INTEGER}, others to 1.8e308"
 
 
-def _once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_twice(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         # Readers differ in which of the two they take.
-        found, expected = f"{shown(twice)} stands twice in one object", "each key once"
-        raise _unusable(path, found, expected, "remove one of the two")
+        found, expected = f"{shorten_value(twice)} stands twice in one object", "each key once"
+        raise _fault(path, found, expected, "remove one of the two")
     return made
 
 
 def _no_constant(path: Path, name: str) -> None:
-    raise _unusable(path, name, _NUMBERS, "write null where there is no number")
+    raise _fault(path, name, _NUMBERS, "write null where there is no number")
 
 
-def _unusable(path: Path, found: str, expected: str, remedy: str) -> FlowsweepError:
+def _fault(path: Path, found: str, expected: str, remedy: str) -> FlowsweepError:
     what = f"{path}: this is not JSON that can be used"
     return FlowsweepError(what, found=found, expected=expected, remedy=remedy)
 
 
 def check_values(path: Path | str, record: Any) -> None:
-    """That all numbers and texts of a JSON value can be kept in a table, and it is not too deep.
+    """Checks that a table can hold all numbers and texts of a JSON value, and its depth.
 
     Args:
         path: Where it is from, for the message.
@@ -241,7 +241,7 @@ def _check_text(path: Path | str, place: tuple[Any, ...], key: Any, value: Any) 
         if isinstance(text, str) and not text.isascii() and _NO_TEXT.search(text):
             raise FlowsweepError(
                 f"{path}: {place_of((*place, key))}: half of a character",
-                found=shown(text),
+                found=shorten_value(text),
                 expected="text that UTF-8 can write",
                 remedy="correct the escape: \\ud800 to \\udfff stand in pairs only",
             )
@@ -266,13 +266,13 @@ def _too_deep(path: Path | str, place: str) -> FlowsweepError:
 
 
 def place_of(parts: Sequence[Any]) -> str:
-    """`hosts[2].name`, as people write it, of the keys and numbers that lead to a value."""
+    """The place of a value, as `hosts[2].name`, from the keys and indices that lead to it."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     text = text.removeprefix(".")
     return text if len(text) <= 2 * SHOWN else f"{text[:SHOWN]}...{text[-SHOWN:]}"
 
 
-def shown(value: object) -> str:
+def shorten_value(value: object) -> str:
     """Shortens a found value, of any type, for a message."""
     try:
         text = json.dumps(value, default=repr)

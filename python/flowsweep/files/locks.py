@@ -1,4 +1,4 @@
-"""Locks of the kernel (`flock`): one is free as soon as its owner is gone, however it ended.
+"""Locks of the kernel (`flock`), which are released when their owner ends, however it ends.
 
 The file that carries a lock stays where it is.
 """
@@ -18,7 +18,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files.outputs import open_new
 from flowsweep.signals import let_in
 
-#: So long a lock is waited for without a word: most are held for milliseconds.
+#: Seconds of silent waiting for a lock: most are held for milliseconds.
 PATIENCE_S = 1.0
 #: What `flock` answers on a file system without it, such as Lustre mounted without `-o flock`.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF}
@@ -89,7 +89,7 @@ def take_lock(path: Path, say: Callable[[str], None] = tell) -> int:
 
 
 def _sign(descriptor: int) -> None:
-    """Says in the lock file who holds it, or held it last."""
+    """Writes into the lock file which process holds it."""
     words = [Path(sys.argv[0] or "python").name, *sys.argv[1:2]]
     text = f"{' '.join(words)} (process {os.getpid()})"
     with suppress(OSError):  # another user's file, open for reading alone; a full disk
@@ -112,7 +112,7 @@ def _wait(descriptor: int, folder: Path, kind: int, say: Callable[[str], None]) 
             return
         from threading import Timer
 
-        # The kernel hands the lock on; who asked now and then would never find it free of readers.
+        # The kernel hands the lock on; a process that polled would never find it free of readers.
         timer = Timer(PATIENCE_S, lambda: say(f"waiting: {folder} is used by {holder(descriptor)}"))
         timer.start()
         try:
@@ -140,7 +140,7 @@ def open_lock(path: Path) -> int:
         FileNotFoundError: Its folder is not there.
     """
     try:
-        descriptor = _opened(path, os.O_RDWR)
+        descriptor = _open(path, os.O_RDWR)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -152,7 +152,7 @@ def open_lock(path: Path) -> int:
     return descriptor
 
 
-def _opened(path: Path, access: int) -> int:
+def _open(path: Path, access: int) -> int:
     # A pipe would be waited for without the last of these.
     flags = access | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     while True:
@@ -167,7 +167,7 @@ def _opened(path: Path, access: int) -> int:
             # Where it is another user's, or the file system is read only: enough for a lock.
             if access == os.O_RDONLY or error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
                 raise
-            return _opened(path, os.O_RDONLY)
+            return _open(path, os.O_RDONLY)
 
 
 def free_lock(path: Path) -> int | None:

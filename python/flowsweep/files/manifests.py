@@ -1,4 +1,4 @@
-"""The manifest that a capture agent leaves beside a capture: what of it goes into the tables."""
+"""Reads drop counters from the manifest that a capture agent leaves beside a capture."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ EXAMPLE = '{"dropped_kernel": 0, "dropped_interface": 0}'
 def drops(path: Path) -> tuple[int | None, int | None]:
     """Packets dropped by kernel and by interface; None for a count that the manifest lacks.
 
-    Checked by hand: two numbers are not worth the time that pydantic takes to be imported, which
-    is as long as many a capture takes to be parsed.
+    Checked by hand: importing pydantic for two numbers takes as long as parsing a small capture.
 
     Raises:
         FlowsweepError: It is no JSON object that can be used, or a count is none.
@@ -35,7 +34,7 @@ def _count(about: dict[str, object], key: str, path: Path) -> int | None:
     if type(value) is not int or not 0 <= value < 2**63:
         raise FlowsweepError(
             f"{path}: {key}: not a number of packets",
-            found=inputs.shown(value),
+            found=inputs.shorten_value(value),
             expected="a whole number of 0 or more, without quotes, or null",
             remedy=f"correct it, or remove {path.name}: the counts are then unknown",
         )

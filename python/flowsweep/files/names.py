@@ -1,7 +1,7 @@
 """Names of experiments, runs and hosts: what they may be, and how they are spelled in paths.
 
-A run is called as its folder, a host as its capture, an experiment as its file. So a name can hold
-whatever a file name can, except what a table, a report or a line of a terminal cannot.
+A run is named after its folder, a host after its capture, an experiment after its file. So a name
+can hold what a file name can, except what a table, a report or a line of a terminal cannot.
 
 In paths of tables a name is spelled as Hive does, `run=a%20b`: DuckDB, Spark, Polars and pyarrow
 decode %XX. Only ASCII is encoded, since they differ in what %XX of other characters means.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 
-#: What `check` calls an experiment, which may be called less than a run.
+#: The `kind` of an experiment for `check`: fewer names are allowed than for a run.
 EXPERIMENT = "an experiment"
 #: Bytes of a file name that every file system takes.
 MOST_BYTES = 255
@@ -60,7 +60,7 @@ def check(name: str, kind: str, place: Path | str) -> str:
 
 
 def _fault(name: str) -> tuple[str, str] | None:
-    """Tells what is wrong with a name and what would be right; None if nothing is."""
+    """What is wrong with a name, and what would be right; None if nothing is."""
     if name in ("", ".", ".."):
         return f'"{name}"', "a name"
     if _NO_UTF8.search(name):

@@ -14,10 +14,10 @@ from typing import IO
 from flowsweep.errors import SYSTEM, FlowsweepError
 from flowsweep.signals import cleaning
 
-#: Begin of the hidden names that are ours.
+#: Prefix of our hidden names.
 HIDDEN = ".flowsweep-"
 PART = ".part"
-#: Where something is written, a file is in the place of a folder.
+#: On writing it means that a file is in the place of a folder.
 _NO_FOLDER = (
     "a folder, or none yet",
     "move the file that has its name, or name another folder",
@@ -49,12 +49,11 @@ def write_file(path: Path, data: bytes | str, mode: int = 0o644) -> None:
 def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """A new file that becomes `path` when the block ends, and nothing if it fails.
 
-    It is written under a hidden name of its own beside `path`, synced and renamed, which also
-    replaces a link that is there, and not what the link leads to. What killed writers left in the
-    folder goes.
+    It is written under a hidden name beside `path`, synced and renamed, which replaces a link
+    itself, not its target. Files that killed writers left in the folder are removed.
 
     Args:
-        path: What is there is replaced, whosever it is: ask before.
+        path: A file that is there is replaced, whoever wrote it: check before.
         mode: Permissions, of which the umask takes away.
 
     Raises:
@@ -62,7 +61,10 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """
     remove_parts(path.parent)
     temporary = path.with_name(f"{HIDDEN}{os.urandom(8).hex()}{PART}")
-    with cleaning(lambda: temporary.unlink(missing_ok=True)), _owned(temporary, mode) as stream:
+    with (
+        cleaning(lambda: temporary.unlink(missing_ok=True)),
+        _create_owned(temporary, mode) as stream,
+    ):
         yield stream
         stream.flush()
         os.fsync(stream.fileno())
@@ -70,7 +72,7 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     sync(path.parent)
 
 
-def _owned(path: Path, mode: int) -> IO[bytes]:
+def _create_owned(path: Path, mode: int) -> IO[bytes]:
     """A new file. Its lock says that its owner lives, so that `remove_parts` leaves it alone."""
     while True:
         stream = os.fdopen(open_new(path, mode), "w+b")
@@ -82,7 +84,7 @@ def _owned(path: Path, mode: int) -> IO[bytes]:
 
 
 def remove_parts(folder: Path) -> None:
-    """Removes what killed writers of this user left of `replacing` in `folder`."""
+    """Removes the hidden files that killed writers of this user left in `folder`."""
     for path in sorted(folder.glob(f"{HIDDEN}*{PART}")):
         with suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -109,7 +111,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def explaining(what: str) -> Iterator[None]:
-    """Refusals of the operating system become errors that say `what`, and what to do about it.
+    """Turns refusals of the operating system into errors that begin with `what`, with a remedy.
 
     Args:
         what: "cannot create FOLDER".

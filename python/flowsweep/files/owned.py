@@ -32,7 +32,7 @@ MAX_REPORT = 1 << 25
 
 
 def refuse_foreign_tables(path: Path) -> None:
-    """Raises if `path`, or a file somewhere below it, is there and is no table of flowsweep.
+    """Raises if `path`, or a file below it, exists and is no table of flowsweep.
 
     Args:
         path: Place of a table, or of a folder of tables; its name tells which of the two.
@@ -42,7 +42,7 @@ def refuse_foreign_tables(path: Path) -> None:
         return
     for folder in (path.parent, path):
         if os.path.lexists(folder) and not stat.S_ISDIR(folder.lstat().st_mode):
-            raise _foreign(folder, "no folder", "a folder of tables")
+            raise _foreign_error(folder, "no folder", "a folder of tables")
     # Facts are a cache: also a damaged one makes room.
     is_ours = _has_name_of_fact if path.name == FACTS else is_table
     for place, names, files in os.walk(path, onerror=_raise):
@@ -100,7 +100,7 @@ def is_report(path: Path) -> bool:
 def _refuse(path: Path, is_ours: Callable[[Path], bool], expected: str) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         if found := _fault_of(path, is_ours):
-            raise _foreign(path, found, expected)
+            raise _foreign_error(path, found, expected)
 
 
 def _fault_of(path: Path, is_ours: Callable[[Path], bool]) -> str | None:
@@ -117,7 +117,7 @@ def _fault_of(path: Path, is_ours: Callable[[Path], bool]) -> str | None:
         return str(error.strerror)
 
 
-def _foreign(path: Path, found: str, expected: str) -> FlowsweepError:
+def _foreign_error(path: Path, found: str, expected: str) -> FlowsweepError:
     return FlowsweepError(
         f"{path}: in the way, and not removed because flowsweep did not write it",
         found=found,

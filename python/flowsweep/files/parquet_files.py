@@ -1,7 +1,7 @@
-"""Parquet files of one kind as SQL for DuckDB, with the run and the host that their folders tell.
+"""SQL by which DuckDB reads Parquet files, with run and host from the names of their folders.
 
-DuckDB takes every path for a pattern, and `key=value` in any folder above for a column: here a
-path means itself, and only the two folders that `flowsweep ingest` made tell run and host.
+DuckDB takes every path for a pattern, and `key=value` in any folder above for a column. Here a
+path is literal, and only the two folders that `flowsweep ingest` made give run and host.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from read_parquet(
 )"""
 
 
-def of_folder(tables: Path, table: str) -> str:
+def query_folder(tables: Path, table: str) -> str:
     """A query over all files of one table below the folder of tables."""
     pattern = f"{literal(tables, in_pattern=True)}/{PARTITIONS}/{table}.parquet"
-    return _partitioned(quoted(pattern), by_name=True)
+    return _query_partitioned(quote(pattern), by_name=True)
 
 
-def of_folders(tables: Path, table: str, folders: Iterable[str]) -> str:
+def query_folders(tables: Path, table: str, folders: Iterable[str]) -> str:
     """A query over the files of one table in folders of some runs; no rows where there is none."""
     found = [
         path
@@ -44,20 +44,20 @@ def of_folders(tables: Path, table: str, folders: Iterable[str]) -> str:
     ]
     if not found:
         return NOTHING
-    return _partitioned(_listed(found), by_name=True)
+    return _query_partitioned(_list_paths(found), by_name=True)
 
 
-def of_files(paths: Sequence[Path]) -> str:
+def query_files(paths: Sequence[Path]) -> str:
     """A query over these files; with run and host where all of them lie in such folders."""
-    files = _listed(paths)
+    files = _list_paths(paths)
     if all(_is_partitioned(path) for path in paths):
-        return _partitioned(files, by_name=False)
+        return _query_partitioned(files, by_name=False)
     return f"select * from read_parquet({files}, hive_partitioning = false)"  # noqa: S608 - quoted
 
 
-def of_plain(paths: Sequence[Path]) -> str:
+def query_plain(paths: Sequence[Path]) -> str:
     """A query over files that hold all of their columns, as facts do; by the columns' names."""
-    return f"select * from read_parquet({_listed(paths)}, hive_partitioning = false, union_by_name = true)"  # noqa: S608, E501 - quoted
+    return f"select * from read_parquet({_list_paths(paths)}, hive_partitioning = false, union_by_name = true)"  # noqa: S608, E501 - quoted
 
 
 def copy(query: str, path: Path, mark: str, options: str = "") -> str:
@@ -66,17 +66,17 @@ def copy(query: str, path: Path, mark: str, options: str = "") -> str:
     Args:
         query: The rows.
         path: The file to write.
-        mark: What the file is called in its metadata.
+        mark: The name of the file's content in its metadata.
         options: Further ones of `copy`, each behind a comma.
     """
     return (
-        f"copy ({query}\n) to {quoted(str(path))} (format parquet, compression zstd, "
-        f"use_tmp_file false, kv_metadata {{'{TABLE_MARK.decode()}': {quoted(mark)}}}{options})"
+        f"copy ({query}\n) to {quote(str(path))} (format parquet, compression zstd, "
+        f"use_tmp_file false, kv_metadata {{'{TABLE_MARK.decode()}': {quote(mark)}}}{options})"
     )
 
 
-def _listed(paths: Sequence[Path]) -> str:
-    return f"[{', '.join(quoted(literal(path)) for path in paths)}]"
+def _list_paths(paths: Sequence[Path]) -> str:
+    return f"[{', '.join(quote(literal(path)) for path in paths)}]"
 
 
 def _is_partitioned(path: Path) -> bool:
@@ -84,7 +84,7 @@ def _is_partitioned(path: Path) -> bool:
     return len(parts) == 2 and parts[0].startswith("run=") and parts[1].startswith("host=")
 
 
-def _partitioned(files: str, *, by_name: bool) -> str:
+def _query_partitioned(files: str, *, by_name: bool) -> str:
     return _WHOLE.format(
         host=_VALUE.format(key="host", behind="/[^/]*"),
         run=_VALUE.format(key="run", behind="/host=[^/]*/[^/]*"),
@@ -121,6 +121,6 @@ def literal(path: Path, *, in_pattern: bool = False) -> str:
     return re.sub(r"[*?\[]", r"[\g<0>]", text) if is_pattern else text
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as SQL has it."""
     return "'" + text.replace("'", "''") + "'"

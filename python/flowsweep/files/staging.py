@@ -10,7 +10,7 @@ not meet what is being written. It belongs to one writer and holds
 * `old`: what made room for it.
 
 Each entry is renamed to its place in the folder; an empty file stands for a table that goes.
-Every step may be repeated, so whoever finds work without a writer goes on where that one stopped.
+Every step may be repeated: whoever finds work without a writer continues where that one stopped.
 A folder changes places with the one before it in a single step, where the file system can.
 """
 
@@ -40,9 +40,9 @@ LOCK = "lock"
 NEW, READY, CLEARED, OLD = "new", "ready", "cleared", "old"
 #: What may be put into place: a folder from elsewhere shall not replace other names.
 PLACE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|run=[^/\0]+|{FACTS}")
-#: So many are synced at once.
+#: Files that are synced at once.
 MAX_SYNCS = 16
-#: So often a hidden folder is made for who finds each time that another one removed it.
+#: Attempts to make a hidden folder that another process removes each time.
 TRIES = 100
 #: Bytes of a hidden name. Longer names are cut; writers that share one wait for each other.
 MAX_NAME = 200
@@ -56,15 +56,15 @@ def beside(folder: Path, name: str) -> Path:
     real = folder.resolve()
     if len(os.fsencode(real.name)) > MAX_NAME // 2 or _INFIX in real.name or not _is_open(real):
         return inside(folder, name)
-    return real.parent / _cut(f".{real.name}{_INFIX}{name}")
+    return real.parent / _shorten_name(f".{real.name}{_INFIX}{name}")
 
 
 def inside(folder: Path, name: str) -> Path:
     """The hidden folder `name` in `folder`."""
-    return folder / _cut(f"{HIDDEN}{name}")
+    return folder / _shorten_name(f"{HIDDEN}{name}")
 
 
-def _cut(name: str) -> str:
+def _shorten_name(name: str) -> str:
     return os.fsdecode(os.fsencode(name)[:MAX_NAME])
 
 
@@ -106,8 +106,8 @@ def claim(work: Path, made: list[Path], say: Callable[[str], None]) -> int:
             _check_own(work, is_new=is_new)
             return take_lock(work / LOCK, say)
         except FileNotFoundError:
-            # Who had it is ready, or took it for a dead one's before it was locked. If it is a
-            # link that leads nowhere, that does not change.
+            # Its owner has finished, or took it for a dead process's before it was locked. For a
+            # link that leads nowhere no further attempt helps.
             if not left:
                 raise
     raise AssertionError
@@ -222,7 +222,7 @@ def _make_room(entry: Path, place: Path, old: Path) -> None:
     """Moves what is at `place` to the folder `old`; a folder is replaced in the same step."""
     aside = old / os.urandom(8).hex()
     if entry.is_dir():
-        # Whoever goes on after a crash must not exchange them back: it finds nothing ready.
+        # A process that continues after a crash must not exchange them back: nothing is ready.
         entry.rename(aside)
         if _exchange(aside, place):
             return
@@ -231,7 +231,7 @@ def _make_room(entry: Path, place: Path, old: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchanges two names in one step; whether this file system can."""
+    """Exchanges two names in one step; returns whether this file system can."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)

@@ -39,10 +39,10 @@ def write(hosts: Sequence[Host], place: Callable[[str, str], Path]) -> MatchSumm
     with scratch_folder() as scratch, duckdb.connect() as connection:
         summary = tables.write(hosts, scratch)
         for table, owner in OWNERS.items():
-            rows = parquet_files.of_plain([scratch / f"{table}.parquet"])
+            rows = parquet_files.query_plain([scratch / f"{table}.parquet"])
             for host in hosts:
                 path = place(host.name, table)
                 path.parent.mkdir(parents=True, exist_ok=True)
-                own = f"{rows} where {owner} = {parquet_files.quoted(host.name)}"
+                own = f"{rows} where {owner} = {parquet_files.quote(host.name)}"
                 connection.execute(parquet_files.copy(own, path, table))
     return summary

@@ -11,7 +11,7 @@ from typing import Any
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests
 from flowsweep.matching import clocks
-from flowsweep.parsing import named, read_drops, shown
+from flowsweep.parsing import name_paths, read_drops, show_path
 from flowsweep.runs import run_folder
 
 EXAMPLE = '{"hosts": [{"name": "pc1", "address": "10.0.0.1"}]}'
@@ -147,7 +147,7 @@ def _recorded(path: Path) -> dict[str, tuple[str, ...]]:
         except ValueError:
             raise FlowsweepError(
                 f"{path}: hosts[{place}].address: no IP address",
-                found=inputs.shown(address),
+                found=inputs.shorten_value(address),
                 expected="an address such as 10.0.0.1",
                 remedy="correct it, or name it: --address HOST=ADDRESS",
             ) from None
@@ -167,7 +167,7 @@ def _guessed(hosts: Mapping[str, Sequence[Path]], taken: set[str]) -> dict[str, 
         address = addresses.guess(flows)
         if address is None or address in taken:
             raise FlowsweepError(
-                f"{shown(files[0])}: its packets do not show whose capture it is",
+                f"{show_path(files[0])}: its packets do not show whose capture it is",
                 found=f"{address}, which is another host's" if address else "no packet of a host",
                 expected="an address that sends packets, and is in most of them",
                 remedy=f"name it: --address {host}=ADDRESS, or record run.json with `hosts`",
@@ -190,7 +190,7 @@ def _check_apart(captures: Mapping[str, object], known: Mapping[str, Sequence[st
 
 
 def _dropped(files: Sequence[Path]) -> int:
-    counts = read_drops(named(files)).values()
+    counts = read_drops(name_paths(files)).values()
     return sum(count for pair in counts for count in pair if count is not None)
 
 

@@ -11,7 +11,7 @@ from flowsweep import _parsers
 from flowsweep.defaults import MATCH_WINDOW_NS, MATCH_WINDOW_PACKETS
 from flowsweep.files.file_sets import file_set
 from flowsweep.matching.hosts import readings
-from flowsweep.parsing import named, readable_errors, shown
+from flowsweep.parsing import name_paths, readable_errors, show_path
 
 if TYPE_CHECKING:
     from flowsweep._parsers import MatchSummary
@@ -47,7 +47,7 @@ def write(
             [
                 (
                     host.name,
-                    named(host.captures),
+                    name_paths(host.captures),
                     host.addresses,
                     host.dropped,
                     host.span,
@@ -57,13 +57,13 @@ def write(
             ],
             readings(hosts),
             {
-                table: (folder / f"{table}.parquet", shown(output / f"{table}.parquet"))
+                table: (folder / f"{table}.parquet", show_path(output / f"{table}.parquet"))
                 for table in TABLES
             },
             window_ns=window_ns,
             window_packets=window_packets,
             notes=[
-                ("flowsweep.files", json.dumps([shown(p) for h in hosts for p in h.captures])),
+                ("flowsweep.files", json.dumps([show_path(p) for h in hosts for p in h.captures])),
                 ("flowsweep.addresses", json.dumps({h.name: h.addresses for h in hosts})),
                 ("flowsweep.window_ns", str(window_ns)),
                 ("flowsweep.window_packets", str(window_packets)),

@@ -1,1 +1,1 @@
-"""Rows to figures, tables and the page."""
+"""Turns rows into figures, tables and the page."""

@@ -60,6 +60,17 @@ def _even_ticks(low: float, high: float) -> list[float]:
     return [low, high]
 
 
+def log_channel(title: str, span: tuple[float, float], most: int, field: str) -> charts.Channel:
+    """A field on a log axis from end to end, with at most this many ticks, and k, M, G."""
+    ticks = log_ticks(*span, most)
+    return charts.field(
+        field,
+        title=title,
+        scale=scale(type="log", domain=list(span), nice=False),
+        axis=axis(values=ticks, labelExpr=prefix_labels(ticks)),
+    )
+
+
 def number_labels(ticks: list[float]) -> str:
     """A label expression: plain numbers with a comma, no exponents."""
     return given_labels({tick: f"{tick:,.10g}" for tick in ticks})
@@ -130,7 +141,7 @@ def given_labels(labels: dict[float, str]) -> str:
 def slowdown_y(
     drawn: pl.Series, title: str | None = "completion time ÷ baseline", **options: Any
 ) -> charts.Channel:
-    """A log axis that holds all these slowdowns, with ticks at 1, 1.1, 1.5, 2 and beyond."""
+    """A log axis that covers these slowdowns, with ticks at 1, 1.1, 1.5, 2 and beyond."""
     known = [float(one) for one in drawn if one is not None]
     bottom, top = min([0.9, *(one / 1.06 for one in known)]), slowdown_top(drawn)
     ticks = [tick for tick in SLOWDOWN_TICKS if bottom <= tick <= top]

@@ -47,7 +47,7 @@ class Line:
         if x is None:
             return self.column.unset or "unset"
         unit = "" if self.column.number == "size" else self.column.unit
-        return f"{points.written(self.column, x)} {unit}".strip()
+        return f"{points.write_value(self.column, x)} {unit}".strip()
 
     def rows_of(self, rows: pl.DataFrame) -> pl.DataFrame:
         """The points on this line; a line of the reference alone is none."""
@@ -57,7 +57,7 @@ class Line:
     def channel(self, rows: pl.DataFrame) -> charts.Channel:
         """The chart's x, with a tick at each value that was tried."""
         tried = sorted(set(rows["x"].drop_nulls()))
-        names = {self.at(x): points.written(self.column, x) if x else "0" for x in tried}
+        names = {self.at(x): points.write_value(self.column, x) if x else "0" for x in tried}
         if rows["x"].null_count():
             names[self.at(None)] = "unset"
         has_unit = self.column.number not in ("size", "share", "count")

@@ -98,14 +98,14 @@ def _panel(
     layers: list[Any] = [*_levels(x, y, axis, mild_end, axes.slowdown_top(drawn))]
     for other in shown:
         if other != one:
-            lines = _interpolated(context.of(everything, other), axis)
+            lines = _interpolate(context.of(everything, other), axis)
             line = charts.Chart(values(lines)).mark(
                 "line", color=theme.CONTEXT, strokeWidth=1, clip=True
             )
             layers.append(line.encode(x=x, y=y, detail="buffer:N"))
     own = context.of(everything, one)
     layers += _threshold_marks(context, axis, one, x, (low * 0.94, high * 1.06))
-    line = charts.Chart(values(_interpolated(own, axis))).mark("line", color=one.colour, clip=True)
+    line = charts.Chart(values(_interpolate(own, axis))).mark("line", color=one.colour, clip=True)
     layers.append(line.encode(x=x, y=y, strokeDash=_dash(own), detail="buffer:N"))
     layers += _runs(context.of(runs, one), one, x, y)
     layers += _points(own, one, axis, x, y)
@@ -134,7 +134,7 @@ def _levels(
     return [rule, words.encode(x=x, y=y, text="text:N")]
 
 
-def _interpolated(rows: pl.DataFrame, axis: Axis) -> list[dict[str, Any]]:
+def _interpolate(rows: pl.DataFrame, axis: Axis) -> list[dict[str, Any]]:
     """Each segment between two medians, sampled along the interpolant."""
     found: list[dict[str, Any]] = []
     for buffer in sorted(rows["buffer_bytes"].unique().to_list(), key=lambda size: size or 0):

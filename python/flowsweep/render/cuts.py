@@ -1,4 +1,4 @@
-"""What a figure or table cannot show of everything: shared out fairly, and told."""
+"""Shares the room of a figure or table fairly, and says what is not shown."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def fair(wanted: Sequence[int], room: int) -> list[int]:
-    """How many of `room` places each gets that wants so many.
+def share_room(wanted: Sequence[int], room: int) -> list[int]:
+    """How many of `room` places each claimant gets, by the number that it wants.
 
-    Each gets one at least, also where there is no room for all of them; what nobody else wants
-    goes to those that want more.
+    Each gets at least one, even if that exceeds `room`; places that some do not want go to those
+    that want more.
     """
     given = [min(one, 1) for one in wanted]
     left = room - sum(given)
@@ -30,7 +30,7 @@ def fair(wanted: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def evenly(total: int, room: int) -> list[int]:
+def choose_evenly(total: int, room: int) -> list[int]:
     """At most `room` places of `total`, evenly taken; the first, the baseline, is one of them."""
     if total <= room:
         return list(range(total))

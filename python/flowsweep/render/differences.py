@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.lists import shorten_list
 
 Row = dict[str, Any]
 MAX_NAMED = 4
@@ -47,11 +48,9 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     for side, where in (("here", "this experiment"), ("there", rows[0]["against"] if rows else "")):
         alone = [row for row in rows if row["side"] == side]
         if alone:
-            named = [_name(row) for row in alone[:MAX_NAMED]]
-            more = [f"{len(alone) - MAX_NAMED} more"] if len(alone) > MAX_NAMED else []
+            named = shorten_list([_name(row) for row in alone], MAX_NAMED)
             found.append(
-                f"{numbers.plural(len(alone), 'point')} of {where} alone: "
-                f"{'; '.join([*named, *more])}."
+                f"{numbers.plural(len(alone), 'point')} of {where} alone: {'; '.join(named)}."
             )
     return found
 

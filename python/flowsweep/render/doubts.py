@@ -1,4 +1,4 @@
-"""What the grades of captures forbid, or make doubtful, in the words of the figures."""
+"""Words the doubts of figures: what the grades of captures forbid, or make doubtful."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTABLE = 0.01
 MAX_GUESSES = 8
 
 
-def left_out(context: Context, allows: str) -> str | None:
+def note_left_out(context: Context, allows: str) -> str | None:
     """Says how many captures of valid runs are left out, and why; None if none is.
 
     Args:
@@ -28,13 +28,13 @@ def left_out(context: Context, allows: str) -> str | None:
         allows: The column of `captures` that says whether a claim may rest on one:
             has_gaps or has_content.
     """
-    captures = _counted(context).filter(~pl.col(allows))
+    captures = _counted_captures(context).filter(~pl.col(allows))
     if captures.is_empty():
         return None
-    return f"Left out: {_by_grade(captures)} (why: see the quality table)."
+    return f"Left out: {_count_by_grade(captures)} (why: see the quality table)."
 
 
-def of_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None:
+def note_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None:
     """Says which captures behind some traffic lack packets, and which may not be relied on.
 
     Args:
@@ -42,7 +42,7 @@ def of_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None
         rows: Those of a query: the runs in them, and the hosts if they name some. None: the
             captures of all valid runs.
     """
-    captures = _counted(context)
+    captures = _counted_captures(context)
     if rows is not None:
         keys = [key for key in ("run", "host") if key in rows.columns]
         named = rows.select(keys).unique()
@@ -50,9 +50,9 @@ def of_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | None
     bad, some = captures.filter(~pl.col("has_traffic")), captures.filter(pl.col("grade") == "C")
     parts = []
     if not bad.is_empty():
-        parts.append(f"Not to be relied on: {_by_grade(bad)}.")
+        parts.append(f"Not to be relied on: {_count_by_grade(bad)}.")
     if not some.is_empty():
-        parts.append(f"{_by_grade(some)}: {read_with_notes(some.height)}")
+        parts.append(f"{_count_by_grade(some)}: {read_with_notes(some.height)}")
     return " ".join(parts) or None
 
 
@@ -61,7 +61,7 @@ def read_with_notes(captures: int) -> str:
     return f"read with {'its' if captures == 1 else 'their'} notes in the quality table."
 
 
-def of_tcp_alone(rows: pl.DataFrame) -> str | None:
+def note_udp(rows: pl.DataFrame) -> str | None:
     """Says how much of the payload UDP carried, of which headers tell neither state nor messages.
 
     Args:
@@ -76,9 +76,9 @@ def of_tcp_alone(rows: pl.DataFrame) -> str | None:
     )
 
 
-def accompanied(context: Context) -> str | None:
+def note_accompanied(context: Context) -> str | None:
     """Says how many valid runs are left out, as another application ran beside them, if any."""
-    runs = _valid(context).filter(~pl.col("is_alone")).height
+    runs = _valid_captures(context).filter(~pl.col("is_alone")).height
     if runs == 0:
         return None
     whose = "whose captures hold" if runs > 1 else "the captures of which hold"
@@ -88,9 +88,9 @@ def accompanied(context: Context) -> str | None:
     )
 
 
-def unplaced(context: Context) -> str | None:
+def note_unplaced(context: Context) -> str | None:
     """Says how much of the traffic has an end at no known site, where sites are known."""
-    runs = _counted(context)["run"].to_list()
+    runs = _counted_captures(context)["run"].to_list()
     rows = context.model("unplaced_traffic").filter(pl.col("run").is_in(runs))
     total = int(rows["wire_bytes"].sum())
     if not total or (share := int(rows["unplaced_bytes"].sum()) / total) < NOTABLE:
@@ -101,8 +101,8 @@ def unplaced(context: Context) -> str | None:
     )
 
 
-def reliable(context: Context, series: Sequence[Series]) -> list[Series]:
-    """Those of which a finding may be told: not of a run whose capture has grade D.
+def select_reliable(context: Context, series: Sequence[Series]) -> list[Series]:
+    """The series on which a finding may rest: no run whose capture has grade D.
 
     A point of a sweep has several runs, and says itself which of its captures are in doubt.
     """
@@ -112,8 +112,8 @@ def reliable(context: Context, series: Sequence[Series]) -> list[Series]:
     return [one for one in series if one.app not in bad]
 
 
-def guessed(context: Context, rows: pl.DataFrame | None = None) -> str | None:
-    """Says which addresses are guesses, and of which the traffic is told in and out; None if none.
+def note_guessed(context: Context, rows: pl.DataFrame | None = None) -> str | None:
+    """Says which of the hosts' addresses are guesses; None if none.
 
     Args:
         context: Knows the hosts.
@@ -133,17 +133,17 @@ def guessed(context: Context, rows: pl.DataFrame | None = None) -> str | None:
     )
 
 
-def _counted(context: Context) -> pl.DataFrame:
+def _counted_captures(context: Context) -> pl.DataFrame:
     """The captures of valid runs beside which no other application ran."""
-    runs = _valid(context).filter("is_alone")["run"].to_list()
+    runs = _valid_captures(context).filter("is_alone")["run"].to_list()
     return context.model("captures").filter(pl.col("run").is_in(runs))
 
 
-def _valid(context: Context) -> pl.DataFrame:
+def _valid_captures(context: Context) -> pl.DataFrame:
     return context.model("runs").filter(pl.col("is_valid") & ~pl.col("is_warmup"))
 
 
-def _by_grade(captures: pl.DataFrame) -> str:
+def _count_by_grade(captures: pl.DataFrame) -> str:
     """`2 captures of grade C and 1 of grade D`."""
     parts: list[str] = []
     for grade, number in captures.group_by("grade").len().sort("grade").iter_rows():

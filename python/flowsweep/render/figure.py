@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.files.parquet_files import quoted
+from flowsweep.files.parquet_files import quote
 from flowsweep.render import axes, charts
 from flowsweep.render.terms import BETWEEN_SITES, CAPTURES, SWEEP
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Between the parts of the name of a point.
 SEPARATOR = " · "
-#: Of a query with more rows a page carries none to download.
+#: Most rows of a query that a page offers for download.
 MAX_DATA_ROWS = 5_000
 
 
@@ -46,7 +46,7 @@ class Context:
         return self.cache[name]
 
     def asked(self, name: str, sql: str) -> pl.DataFrame:
-        """Rows over those of a query, which `sql` calls figure_rows: where it may have millions."""
+        """Aggregates the rows of a query, `figure_rows` in `sql`, where there may be millions."""
         key = f"{name} {sql}"
         if key not in self.cache:
             self.cache[key] = self.warehouse.asked(name, sql)
@@ -54,7 +54,7 @@ class Context:
 
     def of_runs(self, name: str, runs: Iterable[str]) -> pl.DataFrame:
         """The rows of some runs."""
-        listed = ", ".join(quoted(run) for run in dict.fromkeys(runs))
+        listed = ", ".join(quote(run) for run in dict.fromkeys(runs))
         return self.asked(name, f"from figure_rows where run in ({listed})")
 
     def first_rows(self, name: str) -> tuple[pl.DataFrame, int]:
@@ -148,7 +148,7 @@ class Figure:
 
 
 def refused(name: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
-    """A figure of nothing but the reason why nothing is drawn; None if there is no reason."""
+    """A figure that only says why nothing is drawn; None if there is no reason."""
     if why is None:
         return None
     return Figure(name, why, empty("no capture is good enough for this", 760, 60), rows)
@@ -156,10 +156,10 @@ def refused(name: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
 
 def values(rows: list[dict[str, Any]]) -> charts.Data:
     """Inline data of a chart: numbers cut to 5 significant figures, times stay exact."""
-    return [{key: _short(value) for key, value in row.items()} for row in rows]
+    return [{key: _shorten(value) for key, value in row.items()} for row in rows]
 
 
-def _short(value: Any) -> Any:
+def _shorten(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.5g}")
     return value
@@ -176,7 +176,7 @@ def panel_title(name: str, subtitle: str, one: Series, width: int) -> dict[str, 
     # A letter of this size is 7 pixels wide.
     short = len(line) * 7 <= width
     return charts.title(
-        line if short else [name, subtitle] if name else _folded(subtitle, (width + 20) // 7),
+        line if short else [name, subtitle] if name else _fold(subtitle, (width + 20) // 7),
         fontSize=12,
         fontWeight=600,
         color=one.text_colour,
@@ -185,7 +185,7 @@ def panel_title(name: str, subtitle: str, one: Series, width: int) -> dict[str, 
     )
 
 
-def _folded(text: str, letters: int) -> list[str]:
+def _fold(text: str, letters: int) -> list[str]:
     """The name of a point on as few lines as it needs."""
     lines = [""]
     for part in text.split(SEPARATOR):

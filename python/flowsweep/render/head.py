@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
 
-def described(context: Context, directory: Path, source: str, title: str) -> dict[str, Any]:
+def describe(context: Context, directory: Path, source: str, title: str) -> dict[str, Any]:
     """The values of the template."""
     runs = context.rows("run_table")
     counted = runs.filter(~pl.col("is_warmup"))

@@ -1,7 +1,7 @@
-"""What stands inside the page beside its text: style sheet, script, rows, and the rule about them.
+"""Embeds style sheet, script and rows in the page, under a Content-Security-Policy.
 
-The Content-Security-Policy lets the browser use the page's own style sheet and script, told by
-their hashes, and nothing else: what a forgotten escape would let in does not run.
+The policy lets the browser use the page's own style sheet and script, identified by their hashes,
+and nothing else: injected code does not run even where an escape was forgotten.
 """
 
 from __future__ import annotations

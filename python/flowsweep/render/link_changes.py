@@ -29,7 +29,7 @@ def runs_of_points(context: Context, rows: pl.DataFrame, without: set[str]) -> d
     return dict(first.select("run", "label").iter_rows())
 
 
-def of_pair(stretches: pl.DataFrame, run: str, pair: tuple[str, str]) -> pl.DataFrame:
+def select_pair(stretches: pl.DataFrame, run: str, pair: tuple[str, str]) -> pl.DataFrame:
     """The stretches of a pair of sites in a run, with what they carry; none without a change."""
     own = stretches.filter(
         pl.col("run") == run, pl.col("site_a").is_in(pair), pl.col("site_b").is_in(pair)

@@ -1,4 +1,4 @@
-"""Which times are too short for a rate, of merged packets and of borrowed times: in words."""
+"""Words which times are too short for a rate: merged packets, and borrowed times."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from flowsweep import numbers
+from flowsweep.lists import shorten_list
 from flowsweep.render.figure import sentence
 
 if TYPE_CHECKING:
@@ -17,17 +18,17 @@ MAX_NAMED = 4
 
 
 def note(context: Context, rows: pl.DataFrame) -> str | None:
-    """Says of which times nothing is measurable, and in which runs; None where all is known.
+    """Says below which times no rate is measurable, and in which runs; None if that is nowhere so.
 
     Args:
         context: Knows which packets were merged, and which have no time of their own.
         rows: Of the runs of these points, or of these runs.
     """
     drawn = _shortest(context, rows)
-    return sentence(_merged(drawn), borrowed(drawn.filter("is_borrowed")["run"])) or None
+    return sentence(_note_merged(drawn), note_borrowed(drawn.filter("is_borrowed")["run"])) or None
 
 
-def borrowed(runs: pl.Series) -> str | None:
+def note_borrowed(runs: pl.Series) -> str | None:
     """Says which runs have packets without a time of their own; None where none is."""
     named = sorted(set(runs))
     if not named:
@@ -51,7 +52,7 @@ def _shortest(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     return known.join(drawn.select("run").unique(), on="run", how="semi")
 
 
-def _merged(shortest: pl.DataFrame) -> str | None:
+def _note_merged(shortest: pl.DataFrame) -> str | None:
     found = (
         shortest.filter(~pl.col("is_borrowed"))
         .group_by("run")
@@ -60,14 +61,13 @@ def _merged(shortest: pl.DataFrame) -> str | None:
     )
     if found.is_empty():
         return None
-    texts = [
+    times = [
         f"{numbers.seconds(shortest / 1e9)} in {run}"
-        for run, shortest in found.head(MAX_NAMED).select("run", "shortest_ns").iter_rows()
+        for run, shortest in found.select("run", "shortest_ns").iter_rows()
     ]
-    if found.height > MAX_NAMED:
-        texts.append(f"{found.height - MAX_NAMED} more")
     return (
-        f"Not measurable below {', '.join(texts)}: offloading merged packets, so that the largest "
-        "takes so long at the rate of its direction. Its bytes are spread over the time since the "
-        "packet before, and shorter bins are left out."
+        f"Not measurable below {', '.join(shorten_list(times, MAX_NAMED))}: "
+        "offloading merged packets, so that the largest takes so long at the rate of its "
+        "direction. Its bytes are spread over the time since the packet before, and shorter bins "
+        "are left out."
     )

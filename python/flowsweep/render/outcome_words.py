@@ -1,4 +1,4 @@
-"""Outcomes in words: what is said of the completion time, and of any other."""
+"""Words outcomes: the completion time, and any other."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def quantity(row: Row) -> str:
     return f"{noun(row['outcome'])} ({unit})" if unit else noun(row["outcome"])
 
 
-def tolerated(row: Row) -> str:
+def word_tolerated(row: Row) -> str:
     """The end of "tolerates an RTT of about 10 ms ..."."""
     if row["outcome"] == COMPLETION:
         return "before it is 10 % slower"
     return f"while **{row['outcome']}** stays {_bound(row, 1.1)}"
 
 
-def kept(row: Row) -> str:
+def word_kept(row: Row) -> str:
     """The end of "needs about 10 Mbit/s ..."."""
     if row["outcome"] == COMPLETION:
         return "to stay within 10 % of its baseline time"
     return f"to keep **{row['outcome']}** {_bound(row, 1.1)}"
 
 
-def stayed(row: Row, name: str, *, is_named: bool) -> str:
+def word_stayed(row: Row, name: str, *, is_named: bool) -> str:
     """The beginning of "It stayed within 10 % at every rate tried"."""
     if row["outcome"] == COMPLETION:
         return f"{'It' if is_named else name} stayed within 10 %"
@@ -58,7 +58,7 @@ def stayed(row: Row, name: str, *, is_named: bool) -> str:
 SEVERE = ("It is 50 %", "Its outcome ")
 
 
-def severe(row: Row) -> str:
+def word_severe(row: Row) -> str:
     """The beginning of "It is 50 % slower below 5 Mbit/s"."""
     if row["outcome"] == COMPLETION:
         return "It is 50 % slower"

@@ -1,4 +1,4 @@
-"""Figures and tables to report.html: one file that needs nothing else.
+"""Builds report.html from figures and tables: one file that needs nothing else.
 
 Same input, same bytes: no clock, no random ids, everything in a given order.
 """
@@ -17,6 +17,7 @@ from flowsweep.experiment.load import about
 from flowsweep.files import inputs
 from flowsweep.files.outputs import explaining, write_file
 from flowsweep.files.owned import refuse_foreign_database, refuse_foreign_report
+from flowsweep.lists import natural_key
 from flowsweep.render import (
     differences,
     exported,
@@ -136,12 +137,12 @@ def _build(warehouse: Warehouse) -> Page:
     contradictions = adds_up.contradictions(warehouse, figure_names(warehouse.catalog.folder))
     folder = warehouse.catalog.folder
     style, script = inline.styles(folder), inline.script(folder)
-    text = templates.filled(
+    text = templates.fill(
         folder,
         "page.html.j2",
-        head=head.described(context, directory, source, described.title),
+        head=head.describe(context, directory, source, described.title),
         verdict=[
-            _marked(sentence)
+            _to_html(sentence)
             for sentence in [*verdict.sentences, *([compared] if compared else [])]
         ],
         unknown=verdict.unknown,
@@ -219,13 +220,13 @@ def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, A
 
 def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
     rows = context.rows(part.name)
-    caption = (_filled(part.caption_of(context), context), part.note(context))
+    caption = (_fill(part.caption_of(context), context), part.note(context))
     return {
         "kind": "table",
         "name": part.name,
         "heading": part.heading_of(context),
         "caption": " ".join(words for words in caption if words),
-        "notes": _filled(part.notes_of(context), context),
+        "notes": _fill(part.notes_of(context), context),
         "html": html,
         "rows": len(rows),
         "csv": _csv(rows, rows.height),
@@ -235,7 +236,7 @@ def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
     }
 
 
-def _drawn(figure: Figure) -> Markup:
+def _embed(figure: Figure) -> Markup:
     """The figure, or words in its place where part of it could not be drawn."""
     drawn = svg.render(figure.chart, figure.name)
     if not svg.is_broken(drawn):
@@ -253,7 +254,7 @@ def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> d
         "finding": figure.finding,
         "caption": figure.caption,
         "notes": figure.notes,
-        "svg": _drawn(figure),
+        "svg": _embed(figure),
         "rows": figure.count,
         "csv": _csv(figure.rows, figure.count),
         "data": tables.data(figure.name, figure.rows, MAX_TABLE_ROWS),
@@ -262,7 +263,7 @@ def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> d
     }
 
 
-def _filled(caption: str, context: Context) -> str:
+def _fill(caption: str, context: Context) -> str:
     return caption.replace("{host}", tables.shown_host(context)).strip()
 
 
@@ -284,13 +285,13 @@ def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:
         return [Series(run, problem, run, place) for place, (run, problem) in enumerate(alone)]
     rows = warehouse.select("select distinct app, problem from runs order by all").rows()
     order = {name: place for place, name in reversed(list(enumerate(listed)))}
-    rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], _natural(row[1])))
+    rows.sort(key=lambda row: (order.get(row[0], len(order) + 1), row[0], natural_key(row[1])))
     names = labels(rows)
     return [Series(app, problem, names[app, problem], i) for i, (app, problem) in enumerate(rows)]
 
 
 def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A name for each application and problem: what all problems of one share is left out."""
+    """A name for each application and problem, without what all its problems share."""
     found = {}
     for app, problem in rows:
         others = [set(other.split(", ")) for name, other in rows if name == app]
@@ -298,19 +299,12 @@ def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
         own = [part for part in parts if not all(part in other for other in others)]
         name = f"{app} {', '.join(own)}".strip()
         found[app, problem] = name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}…"
-    # what is cut may be what differs
+    # The text that is cut may be all that differs.
     twice = {name for name in found.values() if list(found.values()).count(name) > 1}
     return {key: f"{key[0]} {key[1]}" if name in twice else name for key, name in found.items()}
 
 
-def _natural(text: str) -> list[tuple[int, int | str]]:
-    """`n 9` before `n 10`."""
-    return [
-        (0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", text) if part
-    ]
-
-
-def _marked(sentence: str) -> Markup:
+def _to_html(sentence: str) -> Markup:
     """Markup of a verdict sentence to HTML."""
     text = str(escape(sentence))
     # A number stays with its unit.

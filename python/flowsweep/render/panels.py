@@ -1,4 +1,4 @@
-"""What the page's script must know of a panel of a figure: its scales, and what it shows.
+"""Describes the panels of a figure for the page's script: their scales, and what they show.
 
 Vega draws pixels. So that a reader can ask for the value at a place, and for other scales, each
 panel of the SVG carries the ends of its axes, and a mark the words of its row.
@@ -54,7 +54,7 @@ def tip(*parts: str | None) -> str:
     return SEPARATOR.join(part for part in parts if part)
 
 
-def taken(spec: Spec) -> list[Panel]:
+def take_panels(spec: Spec) -> list[Panel]:
     """The panels of a specification, whose descriptions are taken out of it."""
     found = []
     titles: dict[tuple[str, str], str] = {}

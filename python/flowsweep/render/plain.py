@@ -38,7 +38,7 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
     heads = show or {column: column.replace("_", " ") for column in rows.columns}
     printed = rows.head(MAX_ROWS)
     columns = [
-        _joined(printed, column, head) if "{" in column else _column(printed[column], head)
+        _join_columns(printed, column, head) if "{" in column else _column(printed[column], head)
         for column, head in heads.items()
         if "{" in column or (_is_filled(rows[column]) and _tells_apart(rows, column))
     ]
@@ -54,7 +54,7 @@ def _tells_apart(rows: pl.DataFrame, column: str) -> bool:
     return column not in KEYS or rows.height == 1 or rows[column].n_unique() > 1
 
 
-def _joined(rows: pl.DataFrame, pattern: str, head: str) -> Column:
+def _join_columns(rows: pl.DataFrame, pattern: str, head: str) -> Column:
     """A column whose cells are made of several."""
     names = list(dict.fromkeys(re.findall(r"{(\w+)}", pattern)))
     printed = {name: _column(rows[name], head).cells for name in names}

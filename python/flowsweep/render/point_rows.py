@@ -37,9 +37,9 @@ def kept_rows(rows: list[Row]) -> list[Row]:
         key: list(own)
         for key, own in itertools.groupby(rows, key=lambda row: (row["app"], row["problem"]))
     }
-    room = cuts.fair([len(own) for own in groups.values()], MAX_ROWS)
+    room = cuts.share_room([len(own) for own in groups.values()], MAX_ROWS)
     return [
         own[place]
         for own, number in zip(groups.values(), room, strict=True)
-        for place in cuts.evenly(len(own), number)
+        for place in cuts.choose_evenly(len(own), number)
     ]

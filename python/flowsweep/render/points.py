@@ -34,20 +34,20 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def written(column: Column, value: Any) -> str:
+def write_value(column: Column, value: Any) -> str:
     """A value of an axis by itself, without the words around it in the name of a point."""
     return f"{value:,.0f}" if column.number == "count" else _WRITERS[column.number](value)
 
 
 def words(column: Column) -> Callable[[Any], str]:
-    """How the value of an axis is said in the name of a point."""
+    """The words for the value of an axis in the name of a point."""
     if column.number == "count":
         return lambda value: column.words.format(numbers.plural(int(value), column.noun))
     write = _WRITERS[column.number]
     return lambda value: column.words.format(write(value))
 
 
-# What was asked tells whether an axis varies, what was measured is printed. The queue is not
+# The asked value decides whether an axis varies; the measured one is printed. The queue is not
 # among them: it follows from RTT and rate in most sweeps.
 AXES = tuple(
     (column.asked, column.shown, words(column))
@@ -68,7 +68,7 @@ def labels(rows: pl.DataFrame) -> list[str]:
     if any(axis[0] == "ranks" for axis in varied):
         pairs = rows.select("ranks", "ranks_per_host").n_unique()
         varied = fewer if pairs == rows["ranks"].n_unique() else varied
-    names = [_name(row, varied) or _whole(row) for row in rows.iter_rows(named=True)]
+    names = [_name(row, varied) or _name_alone(row) for row in rows.iter_rows(named=True)]
     queues = list(zip(names, rows["queue_bytes"], strict=True))
     several = Counter(name for name, _ in set(queues))
     names = [
@@ -92,15 +92,15 @@ def _name(row: dict[str, Any], varied: list[Any]) -> str:
     return " · ".join(parts)
 
 
-def _whole(row: dict[str, Any]) -> str:
+def _name_alone(row: dict[str, Any]) -> str:
     """The only point of an application; a capture alone is one, and has the name of its run."""
     run = row.get("run")
     return "all runs" if run is None or run != row.get("app") else str(run)
 
 
-def drawn(rows: pl.DataFrame) -> pl.DataFrame:
+def choose_drawn(rows: pl.DataFrame) -> pl.DataFrame:
     """At most `MAX_ROWS` points, evenly taken; the first, the baseline, is one of them."""
-    return rows[cuts.evenly(rows.height, MAX_ROWS)]
+    return rows[cuts.choose_evenly(rows.height, MAX_ROWS)]
 
 
 def width(names: list[str]) -> int:
@@ -108,14 +108,14 @@ def width(names: list[str]) -> int:
     return round(max(map(len, names)) * LETTER) + 8
 
 
-def left_out(frames: list[pl.DataFrame], query: str) -> str | None:
+def note_left_out(frames: list[pl.DataFrame], query: str) -> str | None:
     """Says how many points are drawn, if not all are."""
     total = sum(frame.height for frame in frames)
     shown = sum(min(frame.height, MAX_ROWS) for frame in frames)
     return cuts.describe(shown, total, "points are drawn", query)
 
 
-def extremes(context: Context, app: str, problem: str, most: int) -> list[int]:
+def choose_extremes(context: Context, app: str, problem: str, most: int) -> list[int]:
     """The points of one application that a figure of few panels shows.
 
     The baseline first, then the ends of each line that varies one axis, hardest first.

@@ -30,7 +30,7 @@ def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]
         "command": f"flowsweep report {_shown_path(directory)}",
         "query": f"flowsweep query NAME {_shown_path(directory)}",
         "versions": {
-            **_recorded(records),
+            **_list_versions(records),
             **{f"{name} (this report)": _version(name) for name in ("flowsweep", *LIBRARIES)},
         },
         "seeds": sorted({str(record["seed"]) for record in records if "seed" in record}),
@@ -61,7 +61,7 @@ def _shown_path(directory: Path) -> str:
     return str(Path(*parts)) if parts[0] == "results" else parts[-1]
 
 
-def _recorded(records: list[dict[str, Any]]) -> dict[str, str]:
+def _list_versions(records: list[dict[str, Any]]) -> dict[str, str]:
     """Versions that the runs were made with; several values are all shown."""
     found: dict[str, set[str]] = {}
     for record in records:

@@ -145,7 +145,7 @@ def sections(folder: Path) -> list[Section]:
     parts = [
         Part(name, **{key: found[key] for key in KEYS if key in found})
         for name in figures.paths(folder)
-        if "section" in (found := figures.described(folder, name))
+        if "section" in (found := figures.read_description(folder, name))
     ]
     parts.sort(key=lambda part: (part.order, part.name))
     return [

@@ -14,7 +14,7 @@ from flowsweep.units import duration
 APART = 0.16
 
 
-def without(rows: pl.DataFrame, cut: str) -> pl.DataFrame:
+def cut_silences(rows: pl.DataFrame, cut: str) -> pl.DataFrame:
     """The rows with `start_s` and `end_s` moved to the left by the silences that are cut before.
 
     Args:

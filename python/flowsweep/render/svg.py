@@ -1,4 +1,4 @@
-"""A chart to a static SVG that may stand inside the page.
+"""Renders a chart as a static SVG that may stand inside the page.
 
 Ids are prefixed with the figure's name (several SVGs share one page), numbers cut to
 two decimals, ARIA left out (the table under the figure serves readers). Of classes those stay
@@ -88,7 +88,7 @@ class _Tags:
         self._ids: dict[str, str] = {}
         self._panels = {panel.group: panel.attributes for panel in known}
 
-    def rewritten(self, found: re.Match[str]) -> str:
+    def rewrite(self, found: re.Match[str]) -> str:
         """A tag without noise, its numbers cut, its ids numbered anew."""
         if found[1] not in _ELEMENTS:
             raise FlowsweepError(
@@ -99,7 +99,7 @@ class _Tags:
             )
         tag = _LONG_NUMBER.sub(_two_decimals, _NOISE.sub("", found[0]))
         tag = _LINE.sub(_without_idle_points, tag)
-        tag = _ID.sub(self._renamed, tag)
+        tag = _ID.sub(self._rename, tag)
         attributes = self._attributes(found[0])
         return f"<{found[1]}{attributes}{tag[len(found[1]) + 1 :]}" if attributes else tag
 
@@ -119,7 +119,7 @@ class _Tags:
         kept = f"mark {mark}" if role == "mark" else _KEPT.get(role)
         return f' class="{kept}"' if kept else ""
 
-    def _renamed(self, found: re.Match[str]) -> str:
+    def _rename(self, found: re.Match[str]) -> str:
         # Ids count on over all charts of a process: numbered anew, the bytes stay the same.
         old = found[1] or found[2]
         new = self._ids.setdefault(old, f"{self._name}-{len(self._ids)}")
@@ -133,7 +133,7 @@ def is_broken(text: str) -> bool:
 
 @cache
 def check_room() -> None:
-    """Raises where the renderer could not begin: its JavaScript engine would end the process.
+    """Raises where memory limits would make the renderer's JavaScript engine abort the process.
 
     Raises:
         FlowsweepError: With the limit and the remedy.
@@ -170,14 +170,14 @@ def render(chart: Chart, name: str) -> Markup:
 
     check_room()
     spec = chart.specification()
-    # To look at each text by itself takes long, and hardly ever changes one.
+    # Checking each text by itself takes long, and hardly ever changes one.
     if _UNPRINTABLE.search(json.dumps(spec, ensure_ascii=False)):
         spec = _printable(spec)
     spec["config"] = theme.config()
-    known = panels.taken(spec)
+    known = panels.take_panels(spec)
     panels.label_marks(spec)
     text: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
-    text = _TAG.sub(_Tags(name, known).rewritten, _NOTHING.sub("", text))
+    text = _TAG.sub(_Tags(name, known).rewrite, _NOTHING.sub("", text))
     text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "", 1).replace(
         ' version="1.1"', "", 1
     )

@@ -1,4 +1,4 @@
-"""Columns of cells to HTML tables, and the columns that several tables share.
+"""Makes HTML tables of columns, and the columns that several tables share.
 
 A cell is text, which is escaped, or `Markup`, which is not: a function that makes HTML returns
 `Markup`. reports/table.html.j2 arranges the cells.
@@ -16,7 +16,7 @@ from flowsweep import content, numbers
 from flowsweep.render import cuts, templates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import polars as pl
 
@@ -49,7 +49,7 @@ def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> Ma
         columns: From left to right.
         fine: Rows that say nothing special; they are not printed on paper.
     """
-    return templates.filled(
+    return templates.fill(
         content.folder("reports"),
         "table.html.j2",
         id=f"{name}-table",
@@ -75,7 +75,7 @@ def _groups(columns: Sequence[Column]) -> list[tuple[str | None, list[Column]]]:
     return groups
 
 
-def listed(rows: Sequence[Row], is_fine: Callable[[Row], bool]) -> list[Row]:
+def choose_listed(rows: Sequence[Row], is_fine: Callable[[Row], bool]) -> list[Row]:
     """At most `MAX_LISTED` rows, in their order; those that say something special go first."""
     by_need = sorted(range(len(rows)), key=lambda at: is_fine(rows[at]))
     return [rows[at] for at in sorted(by_need[:MAX_LISTED])]
@@ -98,12 +98,27 @@ def figures(head: str, values: Sequence[float | None], spanner: str | None = Non
     return Column(head, numbers.column(list(values)), spanner=spanner)
 
 
+def ratio_columns(rows: Sequence[Mapping[str, Any]], other_runs: str) -> list[Column]:
+    """A ratio, its interval, and the runs on both sides; `other_runs` is a column of `rows`."""
+    intervals = [
+        numbers.NONE
+        if row["ratio_low"] is None
+        else numbers.interval(row["ratio_low"], row["ratio_high"])
+        for row in rows
+    ]
+    return [
+        figures("ratio", [row["ratio"] for row in rows]),
+        Column("95 % interval", intervals),
+        Column("runs", [f"{row['runs_used']}, {row[other_runs]}" for row in rows]),
+    ]
+
+
 def key_columns(
     rows: Sequence[tuple[Any, ...]],
     heads: Sequence[tuple[str, Callable[[Any], str]]],
     always: Sequence[str],
 ) -> list[Column]:
-    """Columns of what tells rows apart; but for those in `always`, only where it varies."""
+    """The columns that tell rows apart: those that vary, and those in `always`."""
     return [
         Column(head, [make(row[place]) for row in rows])
         for place, (head, make) in enumerate(heads)

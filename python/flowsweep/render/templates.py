@@ -1,4 +1,4 @@
-"""Jinja templates of the folder reports to markup: text is escaped unless its type is `Markup`."""
+"""Fills the Jinja templates of the folder reports; text is escaped unless it is `Markup`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNIT = re.compile(
 )
 
 
-def filled(folder: Path, name: str, **values: Any) -> Markup:
+def fill(folder: Path, name: str, **values: Any) -> Markup:
     """A template with its values.
 
     Args:
@@ -36,10 +36,10 @@ def _environment(folder: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["bound"] = bound
+    environment.filters["bound"] = bind_units
     return environment
 
 
-def bound(text: str) -> str:
+def bind_units(text: str) -> str:
     """Text, or markup, whose numbers stay on one line with their unit."""
     return type(text)(_UNIT.sub(NBSP, text))

@@ -1,4 +1,4 @@
-"""What the report calls things: of a sweep, or of captures alone, which are no points of one."""
+"""The words of a report: for a sweep, or for captures alone, which are no points of one."""
 
 from __future__ import annotations
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-# name, light, light text, dark, dark text, Vega shape, dash
+# name, light, light text, dark, dark text, Vega shape
 PALETTE = (
-    ("blue", "#006cb4", "#006cb4", "#259cde", "#259cde", "circle", (1, 0)),
-    ("orange", "#d86105", "#bd5300", "#f98924", "#f98924", "square", (8, 3)),
-    ("olive", "#54571c", "#54571c", "#e4d530", "#e4d530", "triangle-up", (2, 3)),
-    ("sky", "#3e9dca", "#127eaa", "#2cd6e8", "#2cd6e8", "diamond", (8, 3, 2, 3)),
-    ("violet", "#4b1eaa", "#4b1eaa", "#795de7", "#876df8", "triangle-down", (5, 3)),
-    ("green", "#2a9754", "#078543", "#85ba92", "#85ba92", "cross", (2, 2, 6, 2)),
-    ("pink", "#cf7a95", "#ae5c77", "#c176a3", "#c176a3", "triangle-right", (12, 3)),
-    ("brown", "#580c02", "#580c02", "#b04a24", "#cf6640", "triangle-left", (4, 2)),
-    ("ink", "#05343e", "#05343e", "#eef3f5", "#eef3f5", "square", (1, 2)),
-    ("grey", "#7b707a", "#7b707a", "#776c63", "#8c8077", "circle", (6, 6)),
+    ("blue", "#006cb4", "#006cb4", "#259cde", "#259cde", "circle"),
+    ("orange", "#d86105", "#bd5300", "#f98924", "#f98924", "square"),
+    ("olive", "#54571c", "#54571c", "#e4d530", "#e4d530", "triangle-up"),
+    ("sky", "#3e9dca", "#127eaa", "#2cd6e8", "#2cd6e8", "diamond"),
+    ("violet", "#4b1eaa", "#4b1eaa", "#795de7", "#876df8", "triangle-down"),
+    ("green", "#2a9754", "#078543", "#85ba92", "#85ba92", "cross"),
+    ("pink", "#cf7a95", "#ae5c77", "#c176a3", "#c176a3", "triangle-right"),
+    ("brown", "#580c02", "#580c02", "#b04a24", "#cf6640", "triangle-left"),
+    ("ink", "#05343e", "#05343e", "#eef3f5", "#eef3f5", "square"),
+    ("grey", "#7b707a", "#7b707a", "#776c63", "#8c8077", "circle"),
 )
 # name: light, dark
 COLOURS = {
@@ -82,17 +82,12 @@ class Series:
         """The shape of points."""
         return PALETTE[self.index % len(PALETTE)][5]
 
-    @property
-    def dash(self) -> list[int]:
-        """The dash of lines without points."""
-        return list(PALETTE[self.index % len(PALETTE)][6])
-
 
 def colours(*, dark: bool) -> dict[str, str]:
     """All colours of one theme by the names of their CSS variables, without the dashes."""
     pick = 1 if dark else 0
     found = {name: pair[pick] for name, pair in COLOURS.items()}
-    for number, (_, light, light_text, night, night_text, _, _) in enumerate(PALETTE, start=1):
+    for number, (_, light, light_text, night, night_text, _) in enumerate(PALETTE, start=1):
         mark, words = (night, night_text) if dark else (light, light_text)
         found |= {f"app-{number}": mark, f"app-{number}-text": words}
     for name, ramps in (("seq", SEQUENTIAL), ("ramp", RAMP)):

@@ -63,7 +63,7 @@ def exception(name: str, row: dict[str, Any]) -> str:
             f"no single {noun} can be named."
         )
     closer, more = _bracket(row)
-    purpose = "" if row["outcome"] == COMPLETION else f" {outcome_words.kept(row)}"
+    purpose = "" if row["outcome"] == COMPLETION else f" {outcome_words.word_kept(row)}"
     needed = f"The {noun} that {name} needs{purpose}"
     text = f"{needed} cannot be determined{closer}: {row['reason']}.{more}"
     return text + _remedy(row, is_bracketed=bool(closer))

@@ -22,8 +22,8 @@ def host_names(rows: pl.DataFrame) -> str:
     return str(hosts[0]) if len(hosts) == 1 else "one host each"
 
 
-def of_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the host that is shown at each point, by its role where names differ."""
+def select_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
+    """Selects the rows of the shown host at each point, by its role where names differ."""
     import polars as pl
 
     hosts = context.model("shown_hosts").join(

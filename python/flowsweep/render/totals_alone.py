@@ -38,7 +38,7 @@ def draw(context: Context, every: Sequence[Row]) -> Markup:
     spans = {row["run"]: row for row in context.model("run_windows").iter_rows(named=True)}
     are_guesses = all(row["is_guessed"] for row in hosts.values())
     columns = [
-        _renamed(application(context, rows, brief=True), "run"),
+        _rename(application(context, rows, brief=True), "run"),
         words("host", rows, lambda row: row["host"]),
         words(
             "address (a guess)" if are_guesses else "address",
@@ -61,7 +61,7 @@ def draw(context: Context, every: Sequence[Row]) -> Markup:
     return table("totals", columns) + cut_note(len(rows), len(every), "totals")
 
 
-def _renamed(column: Column, head: str) -> Column:
+def _rename(column: Column, head: str) -> Column:
     return Column(head, column.cells, column.is_number, column.spanner)
 
 

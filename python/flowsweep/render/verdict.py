@@ -1,4 +1,4 @@
-"""Thresholds to the sentences that open the report, with what they do not tell.
+"""Words the sentences that open the report: the thresholds, and what they leave open.
 
 Markup inside a sentence: `**number**` is printed bold, `[[interval]]` muted.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
+from flowsweep.lists import shorten_list
 from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import (
     outcome_words,
@@ -169,22 +170,22 @@ def _about(
         found = [_no_baseline(called, row, runs)]
     else:
         found = _application(called, row, own)
-        found = found if is_whole else [_joined(found)]
+        found = found if is_whole else [_join(found)]
     if len(of_app) > 1:
         others = [one for _, _, rows in of_app[1:] for one in rows]
         found.append(verdict_groups.others(len(of_app) - 1, others))
-    words = verdict_groups.variants(_of(row, beside))
+    words = verdict_groups.variants(_select(row, beside))
     return [*found, words] if words else found
 
 
-def _of(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _select(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows of the same application, problem and outcome."""
     names = ("app", "problem", "outcome")
     return [one for one in others if all(one[name] == row[name] for name in names)]
 
 
 def _by_application(varied: Sequence[Varied]) -> dict[str, dict[str, list[Varied]]]:
-    """By application and outcome what is known of each problem; that with most runs comes first."""
+    """Groups the problems by application and outcome; the one with most runs comes first."""
     found: dict[str, dict[str, list[Varied]]] = {}
     for one in varied:
         of_app = found.setdefault(one[1]["app"], {})
@@ -222,13 +223,13 @@ def _variants_of(
     """What variants change where the network was not varied."""
     found = []
     for row in fixed[:MAX_APPS]:
-        if words := verdict_groups.variants(_of(row, beside)):
+        if words := verdict_groups.variants(_select(row, beside)):
             label = labels[row["app"], row["problem"]]
             found.append(f"**{label}**: i{words[1:]}")
     return found
 
 
-def _joined(clauses: Sequence[str]) -> str:
+def _join(clauses: Sequence[str]) -> str:
     """One sentence on an application; the table says where it gets 50 % slower."""
     kept = [text.removesuffix(".") for text in clauses if not text.startswith(outcome_words.SEVERE)]
     first, *more = kept
@@ -242,9 +243,7 @@ def _is_varied(runs: Sequence[dict[str, Any]]) -> bool:
 
 
 def _not_varied(labels: list[str]) -> str:
-    named = [f"**{label}**" for label in labels[:MAX_APPS]]
-    if len(labels) > MAX_APPS:
-        named.append(f"{len(labels) - MAX_APPS} more")
+    named = shorten_list([f"**{label}**" for label in labels], MAX_APPS)
     need = "it needs" if len(labels) == 1 else "they need"
     together = named[0] if len(named) == 1 else f"{'; '.join(named[:-1])} and {named[-1]}"
     text = f"sent, not what {need}: neither RTT nor rate was varied"
@@ -293,13 +292,17 @@ def _application(label: str, row: dict[str, Any], app_rows: list[dict[str, Any]]
         needs = [
             threshold_words.need(first[axis], is_first=axis == known_axes[0]) for axis in known_axes
         ]
-        end = outcome_words.tolerated(row) if "rtt" in known_axes else outcome_words.kept(row)
+        end = (
+            outcome_words.word_tolerated(row)
+            if "rtt" in known_axes
+            else outcome_words.word_kept(row)
+        )
         sockets = f", with socket buffers of {numbers.size(buffer)}" if buffer else ""
         found.append(f"{name} {' and '.join(needs)} {end}{sockets}.")
     never = [axis for axis in axes if first[axis]["state"] == "never"]
     if never:
         ranges = [threshold_words.within(first[axis]) for axis in never]
-        stayed = outcome_words.stayed(row, name, is_named=bool(known_axes))
+        stayed = outcome_words.word_stayed(row, name, is_named=bool(known_axes))
         found.append(f"{stayed} {', and '.join(ranges)}: no limit was reached.")
     found += [
         threshold_words.exception(name, first[axis])
@@ -309,5 +312,5 @@ def _application(label: str, row: dict[str, Any], app_rows: list[dict[str, Any]]
     severe = [threshold_words.severe(by[axis, False]) for axis in axes if (axis, False) in by]
     told_severe = [text for text in severe if text]
     if told_severe and (known_axes or never):
-        found.append(f"{outcome_words.severe(row)} {' and '.join(told_severe)}.")
+        found.append(f"{outcome_words.word_severe(row)} {' and '.join(told_severe)}.")
     return found

@@ -33,7 +33,7 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
             needs = [need for row in own if (need := _need(row))]
             if needs:
                 is_time = outcome == COMPLETION
-                kept = "to stay within 10 %" if is_time else outcome_words.kept(own[0])
+                kept = "to stay within 10 %" if is_time else outcome_words.word_kept(own[0])
                 found.append(
                     f"**{label}** needs {' and '.join(needs)} {kept}, all else as at the baseline."
                 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.lists import shorten_list
 from flowsweep.render.verdict import Verdict
 
 MAX_RUNS = 4
@@ -37,9 +38,8 @@ def verdict(
         "which network these programs need: that takes runs of one program over several networks"
     ]
     if bad:
-        unknown.append(
-            f"traffic of {_listed(sorted(bad))}, whose captures have grade D: see the quality table"
-        )
+        runs = ", ".join(shorten_list(sorted(bad), MAX_RUNS))
+        unknown.append(f"traffic of {runs}, whose captures have grade D: see the quality table")
     if any(row["dropped_kernel"] is None for row in grades):
         unknown.append("whether packets were dropped: of some captures nothing says")
     return Verdict(sentences, unknown, [])
@@ -67,8 +67,3 @@ def _sentence(run: str, total: Row, peak: Row) -> str:
 
 def _bytes(megabytes: float | None) -> str:
     return numbers.size(1e6 * (megabytes or 0))
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = [f"{len(names) - MAX_RUNS} more"] if len(names) > MAX_RUNS else []
-    return ", ".join([*names[:MAX_RUNS], *more])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.lists import shorten_list
 
 Row = dict[str, Any]
 MAX_APPS = 4
@@ -67,7 +68,7 @@ def sentence(
         carried.setdefault(answer, []).append(label)
     where = "between any two" if are_many else "between the"
     where += " sites" if has_sites else " hosts (no sites are known)"
-    parts = [_carried(answer, where, named) for answer, named in carried.items()]
+    parts = [_describe_answer(answer, where, named) for answer, named in carried.items()]
     return f"At the baseline, {'; '.join(parts)}." if parts else None
 
 
@@ -87,7 +88,7 @@ def _is_merged(row: Row) -> bool:
     return row.get("shortest_ms") is not None and row["shortest_ms"] > row["step_ms"]
 
 
-def _carried(answer: Answer, where: str, named: Sequence[str]) -> str:
+def _describe_answer(answer: Answer, where: str, named: Sequence[str]) -> str:
     noun = "lightpath" if answer.number == 1 else "lightpaths"
     carry = "carries" if answer.number == 1 else "carry"
     send = "sends" if len(named) == 1 else "send"
@@ -96,25 +97,23 @@ def _carried(answer: Answer, where: str, named: Sequence[str]) -> str:
     if answer.burst_mbit_s is not None:
         burst = f"{numbers.estimate(answer.burst_mbit_s)} Mbit/s"
         return (
-            f"{between} all that {_named(named)} {send}, but in bursts of up to {burst}, "
+            f"{between} all that {_join_labels(named)} {send}, but in bursts of up to {burst}, "
             "which queue before the link: a faster one might carry more"
         )
     if answer.is_filled:
         peaks = "the peak exceeds" if len(named) == 1 else "their peaks exceed"
         return (
-            f"{between} what {_named(named)} {send} for 99 % of the time, but {peaks} 80 % of "
-            "the capacity: a faster path might carry more"
+            f"{between} what {_join_labels(named)} {send} for 99 % of the time, "
+            f"but {peaks} 80 % of the capacity: a faster path might carry more"
         )
     if answer.peak <= answer.number:
-        return f"{between} all that {_named(named)} {send}"
+        return f"{between} all that {_join_labels(named)} {send}"
     return (
-        f"{between} what {_named(named)} {send} for 99 % of the time "
+        f"{between} what {_join_labels(named)} {send} for 99 % of the time "
         f"(**{answer.peak}** at the peak)"
     )
 
 
-def _named(labels: Sequence[str]) -> str:
-    names = [f"**{label}**" for label in labels[:MAX_APPS]]
-    if len(labels) > MAX_APPS:
-        names.append(f"{len(labels) - MAX_APPS} more")
+def _join_labels(labels: Sequence[str]) -> str:
+    names = shorten_list([f"**{label}**" for label in labels], MAX_APPS)
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

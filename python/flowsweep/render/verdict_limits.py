@@ -9,6 +9,7 @@ from flowsweep import numbers
 from flowsweep.analysis.drift import LEVEL
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.experiment.axes import AXES
+from flowsweep.lists import shorten_list
 from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import outcome_words
 
@@ -47,11 +48,11 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
     if pooled:
         found.append(
             f"runs of a line vary by the same share of their {of_what} at every point "
-            f"({_listed(pooled)}), except points whose own runs clearly vary more"
+            f"({_join_first(pooled)}), except points whose own runs clearly vary more"
         )
     for reason, names in alone.items():
         found.append(
-            f"nothing about variation for {_listed(names)}, where each point has its own runs: "
+            f"nothing about variation for {_join_first(names)}, where each point has its own runs: "
             f"{reason}"
         )
     return found + _drifts(list(lines.values()), labels)
@@ -79,18 +80,17 @@ def _drifts(rows: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) 
             alike.append(f"{name} {ends}")
     found = []
     if unlike:
-        found.append(f"no drift, but {_listed(unlike)}: the intervals do not cover that")
+        found.append(f"no drift, but {_join_first(unlike)}: the intervals do not cover that")
     if alike:
         change = "95 % interval of the change from first run to last"
-        found.append(f"no drift, and none was found ({change}: {_listed(alike)})")
+        found.append(f"no drift, and none was found ({change}: {_join_first(alike)})")
     if unknown:
-        found.append(f"no drift, which too few runs of {_listed(unknown)} could show")
+        found.append(f"no drift, which too few runs of {_join_first(unknown)} could show")
     return found
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = [f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else []
-    return ", ".join([*names[:MAX_NAMED], *more])
+def _join_first(names: Sequence[str]) -> str:
+    return ", ".join(shorten_list(names, MAX_NAMED))
 
 
 def unknown(
@@ -120,7 +120,7 @@ def unknown(
         )
     axes = {row["axis"] for row in thresholds}
     if not_crossed:
-        whose = "" if len(not_crossed) == len(rows) else f" to {_listed(not_crossed)}"
+        whose = "" if len(not_crossed) == len(rows) else f" to {_join_first(not_crossed)}"
         found.append(
             f"what a long RTT and a low rate do together{whose} (each was varied with the other at "
             "the baseline)"

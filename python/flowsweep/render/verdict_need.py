@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.lists import shorten_list
 
 Row = dict[str, Any]
 MAX_NAMED = 4
@@ -42,19 +43,17 @@ def _sentence(label: str, rows: Sequence[Row]) -> str:
     points = numbers.plural(len(rows), "point")
     parts = [f"**{label}** keeps **{limit}** at {len(states['holds'])} of {points}"]
     if states["holds"] and len(states["holds"]) < len(rows):
-        parts[0] += f" ({_named(states['holds'])})"
+        parts[0] += f" ({_list_points(states['holds'])})"
     if states["fails"]:
-        parts.append(f"it does not at {_named(states['fails'])}")
+        parts.append(f"it does not at {_list_points(states['fails'])}")
     if states["cannot tell"]:
-        parts.append(f"it cannot be determined at {_named(states['cannot tell'])}")
+        parts.append(f"it cannot be determined at {_list_points(states['cannot tell'])}")
     return f"{'; '.join(parts)}."
 
 
-def _named(rows: Sequence[Row]) -> str:
+def _list_points(rows: Sequence[Row]) -> str:
     """The points with their intervals, the first of them."""
-    named = [_point(row) for row in rows[:MAX_NAMED]]
-    more = [f"{len(rows) - MAX_NAMED} more"] if len(rows) > MAX_NAMED else []
-    return "; ".join([*named, *more])
+    return "; ".join(shorten_list([_point(row) for row in rows], MAX_NAMED))
 
 
 def _point(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""app.json as a model: what the report reads of what an application tells of its own run."""
+"""app.json as a model: what the report reads of an application's account of its run."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Primitive(Record):
 def _key(value: object) -> object:
     """The SQL of the report looks for it: it can be no path of JSON."""
     if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", value):
-        found = inputs.shown(value)
+        found = inputs.shorten_value(value)
         raise refused("not the name of a rank or call", found, "letters, digits, _ and -")
     return value
 

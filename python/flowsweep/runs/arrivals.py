@@ -13,13 +13,13 @@ from flowsweep import _parsers
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests, names
 from flowsweep.files.outputs import PART
-from flowsweep.parsing import Drops, Settings, check, named
+from flowsweep.parsing import Drops, Settings, check, name_paths
 from flowsweep.runs.run_folder import is_capture
 
 #: The folder into which the unit of the capture service moves the files of the start before.
 BEFORE = "before"
 MANIFEST = ".capture.json"
-#: Path, size and time of the last change: what was read of such a file holds until they change.
+#: Path, size and time of the last change: what was read of a file is valid until they change.
 _State = tuple[Path, int, int]
 
 
@@ -218,7 +218,7 @@ def first_packet(path: Path) -> int | None:
         try:
             rows = connection.sql(query).fetchall()
         except duckdb.Error as error:
-            # Renamed or removed since it was looked at, which is told as such.
+            # It was renamed or removed since it was found; the error says so.
             check([path])
             raise FlowsweepError(
                 f"{path}: its first packet cannot be read",
@@ -229,14 +229,14 @@ def first_packet(path: Path) -> int | None:
 
 
 class _Packets:
-    """The packets of one file. That its end lacks is no news of a file that is being written."""
+    """The packets of one file; a missing end is normal in a file that is still written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return _parsers.stream(
-            named([self._path]),
+            name_paths([self._path]),
             "packets",
             # The first packet alone is wanted: it waits for no other one.
             Settings(order_window_ns=0, keep_duplicates=True),

@@ -1,4 +1,4 @@
-"""The emulator's counters of one link direction to where its frames went.
+"""Accounts for the frames of each link direction, by the emulator's counters.
 
 This is the only place that knows which counters explain a frame that did not arrive. The run's
 validity, the column `emulator_dropped` of the runs and the model `conservation` of the report all

@@ -28,10 +28,10 @@ class Outcome(Record):
     value: Number
 
 
-def _distinct(value: object) -> object:
+def _check_distinct(value: object) -> object:
     if not isinstance(value, list):
         raise refused(
-            "not a list of outcomes", inputs.shown(value), '[{"name": ..., "value": ...}]'
+            "not a list of outcomes", inputs.shorten_value(value), '[{"name": ..., "value": ...}]'
         )
     if len(value) > MOST:
         raise refused("too many outcomes", str(len(value)), f"at most {MOST}")
@@ -44,11 +44,11 @@ def _distinct(value: object) -> object:
                 "`completion_s`, in seconds",
             )
         if names.count(name) > 1:
-            raise refused("an outcome is there twice", inputs.shown(name), "each name once")
+            raise refused("an outcome is there twice", inputs.shorten_value(name), "each name once")
     return value
 
 
-Outcomes = Annotated[list[Outcome], BeforeValidator(_distinct)]
+Outcomes = Annotated[list[Outcome], BeforeValidator(_check_distinct)]
 
 
 def rows(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
@@ -73,11 +73,11 @@ def check_alike(runs: Iterable[dict[str, Any]]) -> None:
             if meant != (unit, better):
                 raise FlowsweepError(
                     f"{run['run']}: outcome {one['name']} is not that of {first}",
-                    found=_described(*meant),
-                    expected=f"{_described(unit, better)}, as in {first}",
+                    found=_describe(*meant),
+                    expected=f"{_describe(unit, better)}, as in {first}",
                     remedy="give one unit and one `better` to an outcome, or two names",
                 )
 
 
-def _described(unit: str, better: str) -> str:
+def _describe(unit: str, better: str) -> str:
     return f'unit "{unit}", {better} is better'

@@ -1,4 +1,4 @@
-"""Captures without an end as runs: each period of the clock is one, of all hosts together.
+"""Divides endless captures into runs: each period of the clock is one, of all hosts together.
 
 What was parsed stands in the run.json of its period, and is all that is remembered.
 """
@@ -26,7 +26,7 @@ SECOND = 10**9
 NAME = "%Y-%m-%d-%Hh%Mm%Ss"
 #: A period that begins so far ahead of the clock is of a host whose clock is wrong.
 AHEAD_NS = 24 * 3600 * SECOND
-#: The last second that nanoseconds can tell, since 1970.
+#: The last second since 1970 that 64 bits of nanoseconds can hold.
 LAST_S = (2**63 - 1) // SECOND - 1
 #: What a run.json must hold to be one of these.
 PERIOD = "period_s"
@@ -60,7 +60,11 @@ class Periods:
         record, _ = inputs.read_object(path, KIND, EXAMPLE)
         if record.get(PERIOD) != self._period_s:
             known = record.get(PERIOD)
-            length = format_time(known * SECOND) if isinstance(known, int) else inputs.shown(known)
+            length = (
+                format_time(known * SECOND)
+                if isinstance(known, int)
+                else inputs.shorten_value(known)
+            )
             raise FlowsweepError(
                 f"{path}: was made with periods of another length",
                 found=f"--period {length}",
@@ -103,7 +107,7 @@ class Periods:
         return begin_ns + self._period_s * SECOND <= now_ns or begin_ns > now_ns + AHEAD_NS
 
     def _is_news(self, run: str, arrivals: Sequence[Arrival]) -> bool:
-        """Whether a period has captures that are not in its tables, while all that are can be read.
+        """Whether a period has captures that are not in its tables, and still has all that are.
 
         A ring of files forgets its oldest ones: their rows stay.
         """

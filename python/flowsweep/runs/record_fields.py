@@ -23,7 +23,9 @@ def _name(value: object) -> object:
     """A name of an application, a host or a site, as tables, figures and messages show it."""
     if isinstance(value, str) and (inputs.has_control(value) or "\n" in value or "\t" in value):
         raise refused(
-            "a name with a control character", inputs.shown(value), "characters that can be seen"
+            "a name with a control character",
+            inputs.shorten_value(value),
+            "characters that can be seen",
         )
     return value
 
@@ -31,22 +33,22 @@ def _name(value: object) -> object:
 def _time(value: object) -> object:
     """RFC 3339 with up to nine decimals, as nanoseconds since the epoch.
 
-    A time that these cannot tell is as none: who wrote it had a clock that was wrong, and nothing
-    else of the run is.
+    A time outside the range of nanoseconds counts as none: the clock was wrong, and the rest of
+    the run is still good.
     """
     if value is None or value == "":
         return None
     if not isinstance(value, str):
-        raise refused("not a time", inputs.shown(value), TIME)
+        raise refused("not a time", inputs.shorten_value(value), TIME)
     match = re.fullmatch(r"([0-9T: \-]{10,19}?)(?:\.([0-9]{1,9}))?(Z|[+-][0-9:]{2,6})", value)
     if match is None:
-        raise refused("not a time", inputs.shown(value), TIME)
+        raise refused("not a time", inputs.shorten_value(value), TIME)
     whole, fraction, zone = match.groups()
     try:
         moment = datetime.fromisoformat(whole + zone.replace("Z", "+00:00"))
         seconds = (moment - _EPOCH) // timedelta(seconds=1)
     except (ValueError, OverflowError):
-        raise refused("not a time", inputs.shown(value), TIME) from None
+        raise refused("not a time", inputs.shorten_value(value), TIME) from None
     found = seconds * 10**9 + int((fraction or "0").ljust(9, "0"))
     # DuckDB takes the last ones at both ends for infinite.
     return found if -MOST_INT64 < found < MOST_INT64 else None
@@ -68,7 +70,7 @@ class Record(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
 
 
-def misspelt(kind: type[Record], record: dict[str, Any]) -> list[str]:
+def find_misspelt(kind: type[Record], record: dict[str, Any]) -> list[str]:
     """A line for each key that nobody reads, and that is almost one that is read and lacks."""
     read = {field.alias or name for name, field in kind.model_fields.items()}
     lines = []
@@ -97,10 +99,10 @@ def checked(kind: type[Record], record: dict[str, Any], path: Path) -> Any:
     try:
         return kind.model_validate(record)
     except ValidationError as error:
-        raise _invalid(path, error) from None
+        raise _describe_faults(path, error) from None
 
 
-def _invalid(path: Path, error: ValidationError) -> FlowsweepError:
+def _describe_faults(path: Path, error: ValidationError) -> FlowsweepError:
     faults = error.errors(include_url=False)
     fault = faults[0]
     # A union's names of its parts are no places of the file.
@@ -111,7 +113,7 @@ def _invalid(path: Path, error: ValidationError) -> FlowsweepError:
         context = fault["ctx"]
         what, found, expected = context["what"], context["found"], context["expected"]
     else:
-        what, found = "not what it should be", inputs.shown(fault["input"])
+        what, found = "not what it should be", inputs.shorten_value(fault["input"])
         expected = expected_of(fault)
     return FlowsweepError(
         f"{path}: {place}: {what}",

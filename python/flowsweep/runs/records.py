@@ -53,7 +53,9 @@ def _counters(value: object) -> object:
         is_read = key in COUNTERS or key.startswith("dropped_")
         is_right = count is None or (type(count) is int and 0 <= count < MOST_FRAMES)
         if is_read and not is_right:
-            raise refused(f"{key} is not a number of frames", inputs.shown(count), "0 or more")
+            raise refused(
+                f"{key} is not a number of frames", inputs.shorten_value(count), "0 or more"
+            )
     return value
 
 

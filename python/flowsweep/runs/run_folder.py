@@ -31,7 +31,7 @@ def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
     return {host: sorted(paths) for host, paths in sorted(hosts.items())}
 
 
-def overlooked(run_dir: Path, known: Collection[Path]) -> list[Path]:
+def find_overlooked(run_dir: Path, known: Collection[Path]) -> list[Path]:
     """Captures and logs of connections that are not named like a host's; hidden ones apart."""
     paths = [path for folder in (run_dir, *_folders(run_dir)) for path in folder.iterdir()]
     return sorted(
@@ -64,8 +64,8 @@ def is_capture(path: Path) -> bool:
     return True
 
 
-def passed_over(path: Path) -> str:
-    """The note on a file of `overlooked`."""
+def note_passed_over(path: Path) -> str:
+    """The note on a file of `find_overlooked`."""
     if _is_nameless(path):
         return (
             f"note: {path}: passed over, as it does not say of which host it is\n"

@@ -1,4 +1,4 @@
-"""run.json files to the table `runs`: one row per run, axes in base units.
+"""Makes the table `runs` from run.json files: one row per run, axes in base units.
 
 A person's own run.json may hold no more than the axes and `completion_s`; what is
 missing is null, and a folder without run.json is still a row. What the application wrote
@@ -51,7 +51,7 @@ def with_status(directory: Path, statuses: Collection[str]) -> dict[str, str]:
     return found
 
 
-def misspelt(directory: Path) -> list[str]:
+def find_misspelt(directory: Path) -> list[str]:
     """A line for each key in the records of others that is almost one that would be read."""
     lines = []
     for folder in _run_folders(directory):
@@ -59,7 +59,7 @@ def misspelt(directory: Path) -> list[str]:
             read = records.read(folder / name)
             # What flowsweep wrote holds more than the report reads.
             if read is not None and "spec_hash" not in read[0]:
-                faults = record_fields.misspelt(kind, read[0])
+                faults = record_fields.find_misspelt(kind, read[0])
                 lines += [f"{folder / name}: {fault}" for fault in faults]
     return lines
 
@@ -267,7 +267,7 @@ def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
         if axis not in AXES:
             raise FlowsweepError(
                 f"{path}: axes: unknown axis",
-                found=inputs.shown(axis),
+                found=inputs.shorten_value(axis),
                 expected=f"some of {', '.join(AXES)}",
                 remedy='name a setting of your own as a variant: {"axes": {"variant": "mtu9000"}}',
             )
@@ -288,7 +288,7 @@ def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
             if isinstance(row[column], int | float) and row[column] < 0:
                 raise FlowsweepError(
                     f"{path}: axes.{axis}: a negative value has no meaning",
-                    found=inputs.shown(given),
+                    found=inputs.shorten_value(given),
                     expected="0 or more",
                     remedy=remedy,
                 )

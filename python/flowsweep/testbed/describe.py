@@ -1,4 +1,4 @@
-"""A planned run to the description of its testbed."""
+"""Makes the description of a planned run's testbed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _both_ways(run: Run, ends: tuple[str, str]) -> LinkSpec:
 
 
 def _link(a: str, b: str, link: Link) -> LinkSpec:
-    """Fields are those of the link by their names, but for those that are worked out."""
+    """Copies the fields of the link by name, and computes the others."""
     made: dict[str, Any] = {
         "a": a,
         "b": b,

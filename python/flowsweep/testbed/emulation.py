@@ -1,4 +1,4 @@
-"""A testbed's links to the configuration of flowsweep-wan."""
+"""Makes the configuration of flowsweep-wan from a testbed's links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 ETHERNET_OVERHEAD_BYTES = 24
 ETHERNET_LEAST_FRAME_BYTES = 60
 
-# Above this share, time that the host of a virtual machine gave to others is named beside lateness.
+# Share of stolen time above which a message on lateness mentions it.
 TELLING_STOLEN = 0.001
 
 # Which fields of a link decide each key of the configuration.
@@ -27,7 +27,7 @@ DECIDED_BY = {
     "parallel": ("links",),
     "hash": ("hash",),
 }
-# What disturbs the measurement of the idle path is left out of it.
+# Keys that would disturb the measurement of the idle path.
 DISTURBING = ("jitter", "loss", "duplicate", "reorder")
 OFF: dict[str, Any] = {
     "jitter": None,
@@ -58,7 +58,7 @@ def config(spec: Spec, *, undisturbed: bool = False) -> dict[str, Any]:
                 "at_ns": change.at_ns,
                 "a": change.link.a,
                 "b": change.link.b,
-                **_only(_keys(change.link), change.changed),
+                **_select(_keys(change.link), change.changed),
             }
             for change in spec.schedule
         ]
@@ -95,7 +95,7 @@ def _port(site: str, uplink: UplinkSpec | None) -> dict[str, Any]:
 
 
 def _link(link: LinkSpec, without: tuple[str, ...]) -> dict[str, Any]:
-    """Only what is switched on, so that the file reads as the experiment does."""
+    """The keys that are in effect, so that the file reads like the experiment."""
     there = {name: value for name, value in _keys(link).items() if name not in without}
     found = {name: value for name, value in there.items() if OFF.get(name, ...) != value}
     both = {"a": link.a, "b": link.b, **_short_queue(found)}
@@ -107,14 +107,14 @@ def _link(link: LinkSpec, without: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _short_queue(keys: dict[str, Any]) -> dict[str, Any]:
-    """A queue that is nothing but a number of bytes."""
+    """Shortens a queue that has only a size to that number of bytes."""
     if set(keys.get("queue", ())) != {"bytes"}:
         return keys
     short = {name: value for name, value in keys.items() if name != "queue"}
     return {**short, "queue_bytes": keys["queue"]["bytes"]}
 
 
-def _only(keys: dict[str, Any], changed: list[str]) -> dict[str, Any]:
+def _select(keys: dict[str, Any], changed: list[str]) -> dict[str, Any]:
     return {name: keys[name] for name in keys if set(DECIDED_BY[name]) & set(changed)}
 
 

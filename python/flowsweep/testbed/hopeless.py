@@ -1,4 +1,4 @@
-"""Whether a sweep is to be given up: its program failed wherever it was run."""
+"""Gives up a sweep whose program failed in all of its runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from flowsweep.units import counted
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
 
-#: So many runs fail before a sweep is given up; one of them at the baseline.
+#: Runs that must have failed, one of them at the baseline, before a sweep is given up.
 LEAST = 3
 
 
 def check(run: Run, folder: Path) -> None:
     """Raises where all runs of the same application that were made have failed, the baseline too.
 
-    Nothing of such a sweep can be answered: a slowdown is one against the baseline.
+    Such a sweep answers nothing: a slowdown needs the baseline.
 
     Args:
         run: The next one, of a plan.

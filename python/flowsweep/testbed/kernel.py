@@ -60,7 +60,7 @@ def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: st
 
 
 def create_network_namespace(target: Path) -> None:
-    """A new network namespace that lives as long as the mount `target`, as `ip netns add`."""
+    """Makes a network namespace that lives as long as the mount `target`, as `ip netns add`."""
     target.touch()
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
@@ -72,7 +72,7 @@ def create_network_namespace(target: Path) -> None:
 
 
 def create_host_name(target: Path, name: str) -> None:
-    """A host name of its own (UTS namespace) that lives as long as the mount `target`."""
+    """Makes a UTS namespace with a host name, which lives as long as the mount `target`."""
     target.touch()
     home = os.open("/proc/thread-self/ns/uts", os.O_RDONLY)
     try:
@@ -99,7 +99,7 @@ def network_namespace(path: Path) -> Iterator[None]:
 
 
 def disable_offloads(interface: str) -> None:
-    """Every frame leaves `interface` as it would on a wire: at most the MTU, checksum filled.
+    """Makes frames leave `interface` as on a wire: at most the MTU, with their checksum.
 
     With checksum offload a veth never computes the checksum, and the emulator would
     pass on broken packets.
@@ -128,10 +128,10 @@ def free_middle(descriptor: int, begin: int, end: int) -> None:
 
 
 def die_with_parent() -> None:
-    """The kernel kills this process when the thread that started it ends."""
+    """Has the kernel kill this process when the thread that started it ends."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def adopt_orphans() -> None:
-    """Grandchildren whose parent dies become children, so that they can be waited for."""
+    """Makes this process the parent of orphaned descendants, so that it can wait for them."""
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""What every kind of testbed can be asked for: the one place where kinds differ."""
+"""The interface of a kind of testbed: the one place where kinds differ."""
 
 from __future__ import annotations
 

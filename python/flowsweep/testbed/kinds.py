@@ -1,4 +1,4 @@
-"""The kind of testbed of a run: which are there stands in `experiment.testbeds`."""
+"""Finds the kind of testbed of a run; `experiment.testbeds` lists them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 def of(run: Run) -> Kind:
-    """What makes this run."""
-    return _named(run.experiment.testbed.kind)
+    """The kind of testbed that makes this run."""
+    return _load(run.experiment.testbed.kind)
 
 
-def _named(kind: str) -> Kind:
+def _load(kind: str) -> Kind:
     found: Kind = import_module(f"{testbeds.KINDS[kind]}.kind").KIND
     return found
 
 
 def warnings(runs: Iterable[Run]) -> list[str]:
-    """What will make some of these runs fail, a line for each reason."""
+    """A line for each reason why some of these runs will fail."""
     by_kind: dict[str, list[Run]] = {}
     for run in runs:
         by_kind.setdefault(run.experiment.testbed.kind, []).append(run)
-    return [line for kind, own in by_kind.items() for line in _named(kind).warnings(own)]
+    return [line for kind, own in by_kind.items() for line in _load(kind).warnings(own)]

@@ -1,4 +1,4 @@
-"""Ranks and their hosts to processes in namespaces: mpirun without sshd, and `on`.
+"""Starts ranks in the namespaces of their hosts: mpirun without sshd, and `on`.
 
 mpirun runs in the hub. Its daemons are started by a script in place of ssh, and
 speak over the management network; only the messages of the program itself (the
@@ -84,9 +84,9 @@ def write_scripts(spec: Spec, priority: list[str]) -> dict[str, str]:
 
 
 def as_root() -> dict[str, str]:
-    """Open MPI refuses root unless told twice; the environment that tells it, for root alone.
+    """The environment in which Open MPI runs as root, which takes two variables; else empty.
 
-    In a namespace of its own it is harmless; on the nodes of a job it is what root asked for.
+    In a namespace that is harmless; on the nodes of a job root asked for it.
     """
     if os.geteuid() != 0:
         return {}
@@ -126,7 +126,7 @@ def mpirun(spec: Spec) -> list[str]:
 
 
 def _listening(ports: Sequence[int] | None) -> list[str]:
-    """Where ranks wait for connections; who connects has a port of the kernel's choice."""
+    """The options for the ports at which ranks listen; connecting ports are the kernel's choice."""
     if ports is None:
         return []
     first, last = ports

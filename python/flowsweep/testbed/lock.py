@@ -1,7 +1,7 @@
-"""One testbed at a time on this machine: its lock, and what those who wait for it are told.
+"""The lock that allows one testbed at a time on this machine, and messages to those who wait.
 
-Root and users exclude each other, so the lock lies where everybody may make files. What somebody
-else put there in its place is refused: it is neither followed, waited for nor changed.
+Root and users exclude each other, so the lock lies where everybody may make files. Anything else
+with its name there is refused: it is neither followed, waited for nor changed.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def _folder() -> Path:
 def _check(path: Path, descriptor: int, found: os.stat_result) -> None:
     """Raises unless the file may be one that `exclusive` left.
 
-    Whose it is does not matter: who was first made it. But a second name could be that of a file
-    of somebody else, and so could contents that we never write.
+    Its owner does not matter: it is whoever came first. But a second hard link, or contents that
+    we never write, may belong to a file of somebody else.
     """
     if found.st_nlink > 1:
         fault = f"a file with {found.st_nlink} names"
@@ -108,7 +108,7 @@ def exclusive(
         except BlockingIOError:
             begin = time.monotonic()
             say(f"waiting: the testbed of this machine is used by {locks.holder(descriptor)}")
-            with _repeated(lambda: say(_still_waiting(descriptor, begin))):
+            with _repeat(lambda: say(_still_waiting(descriptor, begin))):
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             say(f"waited {duration(time.monotonic() - begin)} for the testbed")
         _leave_name(descriptor, purpose)
@@ -119,7 +119,7 @@ def exclusive(
 
 
 def _leave_name(descriptor: int, purpose: str) -> None:
-    """Writes who holds the lock. That it is held does not depend on it."""
+    """Writes who holds the lock, for messages alone."""
     end = f" (process {os.getpid()})\n".encode()
     name = purpose.encode(errors="replace").replace(b"\n", b" ")[: HOLDER_LIMIT - len(end)]
     with contextlib.suppress(OSError):  # a file that others may only read, or a full disk
@@ -130,7 +130,7 @@ def _leave_name(descriptor: int, purpose: str) -> None:
 def user(subject: str = "") -> str | None:
     """Who uses the testbed of this machine, or the subject, now; None if nobody is seen to.
 
-    The lock is looked up and not tried: who takes it in that moment would find it taken.
+    The lock is looked up, not tried: another process that takes it just then would find it taken.
     """
     descriptor = open_file(subject)
     try:
@@ -151,8 +151,8 @@ def _still_waiting(descriptor: int, begin: float) -> str:
 
 
 @contextlib.contextmanager
-def _repeated(act: Callable[[], None]) -> Iterator[None]:
-    """Acts now and then while this is entered. There is no thread any more when it is left."""
+def _repeat(act: Callable[[], None]) -> Iterator[None]:
+    """Calls `act` now and then while this is entered; its thread has ended when it is left."""
     over = threading.Event()
 
     def repeat() -> None:

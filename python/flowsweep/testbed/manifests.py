@@ -18,7 +18,7 @@ def link_fault(host: str, manifest: dict[str, Any]) -> str | None:
     return f"the link of {host} was down for {link['down_s']:.1f} s{lost}"
 
 
-def incomplete(host: str, manifest: dict[str, Any]) -> str | None:
+def early_end_fault(host: str, manifest: dict[str, Any]) -> str | None:
     """What a manifest says of a capture that ended before it was told to; None if it did not."""
     if manifest.get("status", "complete") == "complete":
         return None

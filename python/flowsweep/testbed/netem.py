@@ -1,4 +1,4 @@
-"""A testbed's links to queueing disciplines of the kernel: the other backend.
+"""Makes a testbed's links from queueing disciplines of the kernel: the other backend.
 
     hosts -- br-<site> -- up-<site> ~~ wan-<site> -- core (bridge)
                               |             |
@@ -9,8 +9,8 @@ with TCP's small queues, and a drop would take a whole segmentation unit. Rate a
 stages, so that the queue holds what it is asked to hold, and netem's own limit, which counts what
 is on its way, never drops.
 
-Here are the words for `ip`, `bridge` and `tc`, and what their counters say; who runs them is of the
-kind of testbed.
+This module makes the commands for `ip`, `bridge` and `tc`, and reads their counters; the kind of
+testbed runs them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_BANDS = 16  # of prio
 SQRT_3 = math.sqrt(3)
 
 
-def unable(spec: Spec) -> str | None:
+def find_unable(spec: Spec) -> str | None:
     """What the experiment asks for that these disciplines cannot do, or None."""
     links = spec.ways
     wanted = {
@@ -53,7 +53,7 @@ def unable(spec: Spec) -> str | None:
     return next((what for what, asked in wanted.items() if asked), None)
 
 
-def tried(spec: Spec) -> list[str]:
+def list_trials(spec: Spec) -> list[str]:
     """The disciplines that the links need, each as `tc` may be told to try it."""
     kinds = ["netem delay 1ms", "htb", "bfifo limit 100000"]
     kinds += ["prio"] if len(spec.sites) > 2 else []

@@ -1,4 +1,4 @@
-"""The program of a run as processes: started, waited for, ended at the time limit."""
+"""Runs the program of a run: starts its processes, waits for them, ends them at the time limit."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Ended:
 
     @property
     def spoiled(self) -> str | None:
-        """What was killed of mpirun, which no program does to itself, or None.
+        """Which part of mpirun was killed, which no program does to itself, or None.
 
         Its exit code is 0 when one of its daemons is gone.
         """
@@ -154,7 +154,7 @@ def run_commands(
         ]
         try:
             code = _wait(processes, limit_s, look_and_forget)
-            left = _left(processes, commands)
+            left = _find_left(processes, commands)
         finally:
             _end(processes)
         printed = os.pread(stdout.fileno(), BEGINNING_BYTES, 0).decode(errors="replace")
@@ -162,7 +162,7 @@ def run_commands(
 
 
 def _ends_of(stderr: IO[bytes]) -> str:
-    """How what a program wrote begins and ends: that may be more than fits into memory."""
+    """The beginning and end of what a program wrote: all of it may not fit into memory."""
     size = os.fstat(stderr.fileno()).st_size
     begin = max(0, size - END_BYTES)
     texts = [os.pread(stderr.fileno(), END_BYTES, begin).decode(errors="replace")]
@@ -220,7 +220,9 @@ def _wait(
             os.close(descriptor)
 
 
-def _left(processes: list[subprocess.Popen[bytes]], commands: list[Command]) -> tuple[str, ...]:
+def _find_left(
+    processes: list[subprocess.Popen[bytes]], commands: list[Command]
+) -> tuple[str, ...]:
     """The hosts of those that still run, where others have ended; () where no host is named."""
     running = [process.poll() is None for process in processes]
     if all(running):
@@ -252,10 +254,10 @@ def _mpi_error(text: str) -> str | None:
     where, rank, what = error.groups()
     if where == "Socket closed":
         return f"rank {rank} lost its connection to another one, which was killed, or crashed"
-    return f"rank {rank}: {where}: {_shortened(what)}"
+    return f"rank {rank}: {where}: {_shorten(what)}"
 
 
-def _shortened(line: str) -> str:
+def _shorten(line: str) -> str:
     return line if len(line) <= LINE_CHARACTERS else f"{line[:LINE_CHARACTERS]}..."
 
 
@@ -263,6 +265,6 @@ def _reason(text: str) -> str:
     """What the program said last; every rank may have said the same."""
     # Lines without a letter or a digit are the frames that Open MPI puts around its messages.
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
-    lines = [_shortened(line) for line in lines if NOISE not in line]
+    lines = [_shorten(line) for line in lines if NOISE not in line]
     texts = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return " / ".join(dict.fromkeys((texts or lines)[-REASON_LINES:]))

@@ -1,4 +1,4 @@
-"""What a kind of testbed knows of one run that it made."""
+"""The result of one run, as a kind of testbed returns it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of one run: whose it is, how a run gets into it, and how one is taken out.
+"""The folder of one run: its owner, and how a run is put there and removed.
 
 A run is written in a hidden folder beside its own and becomes it by renaming, whole or not at all
 (see `files.staging`). An older run of flowsweep makes room; what else lies in its folder is kept.
@@ -17,14 +17,14 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs, outputs, staging
 from flowsweep.files.locks import free_lock
 from flowsweep.files.staging import CLEARED, LOCK, NEW, OLD, READY
-from flowsweep.signals import held
+from flowsweep.signals import hold
 
 RECORD = "run.json"
 #: What the record is called in messages, and what one looks like.
 KIND, EXAMPLE = "the record of a run", '{"status": "valid"}'
 #: What a run leaves, beside its record; of another folder nothing by these names is touched.
 OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log", "serve-*.log")
-#: Behind the name of the hidden folder: no set of tables is called so.
+#: Suffix of the hidden folder, which no set of tables has.
 HIDDEN = ".flowsweep-run"
 END_LIMIT_S = 10.0
 
@@ -62,21 +62,21 @@ class RunFolder:
             return
         about = self.directory.lstat()
         if not stat.S_ISDIR(about.st_mode):
-            raise _foreign(
+            raise _foreign_error(
                 self.directory, "a symbolic link" if stat.S_ISLNK(about.st_mode) else "no folder"
             )
         if os.geteuid() == 0 and about.st_uid not in _own_users():
             # Root may do everything, and shall not do it to the runs of others.
-            raise _foreign(self.directory, f"a folder of user number {about.st_uid}")
+            raise _foreign_error(self.directory, f"a folder of user number {about.st_uid}")
         if os.path.ismount(self.directory) or os.path.samestat(about, Path.cwd().stat()):
             found = "the current folder, or one in which something is mounted"
-            raise _foreign(self.directory, found)
+            raise _foreign_error(self.directory, found)
         recorded = sorted(
             {path.name for pattern in (RECORD, *OURS) for path in self.directory.glob(pattern)}
         )
         if recorded and not is_run(self.directory):
             more = f" and {len(recorded) - 3} more" if recorded[3:] else ""
-            raise _foreign(
+            raise _foreign_error(
                 self.directory, f"{', '.join(recorded[:3])}{more}, and no {RECORD} of flowsweep run"
             )
 
@@ -93,7 +93,7 @@ class RunFolder:
         self.tidy()
         self.directory.parent.mkdir(parents=True, exist_ok=True)
         if self._lock is None:
-            with held():
+            with hold():
                 self.hidden.mkdir(mode=0o700, exist_ok=True)
                 self._lock = free_lock(self.hidden / LOCK)
         if self._lock is None:
@@ -126,7 +126,7 @@ class RunFolder:
         """
         self.check()
         if not is_run(self.directory):
-            raise _foreign(self.directory, f"no {RECORD} of flowsweep run")
+            raise _foreign_error(self.directory, f"no {RECORD} of flowsweep run")
         self._open()
         (self.hidden / OLD).mkdir()
         self.directory.rename(self.hidden / OLD / self.directory.name)
@@ -144,7 +144,7 @@ class RunFolder:
             for path in sorted(before.iterdir()):
                 if path.name not in ours:
                     self.directory.mkdir(exist_ok=True)
-                    path.rename(_free(self.directory / path.name))
+                    path.rename(_find_free(self.directory / path.name))
             # What is removed file by file is no run any more, and shall not be taken for a user's.
             before.rename(self.hidden / before.name)
 
@@ -226,7 +226,7 @@ def _check_hidden(folder: Path) -> None:
         and (_is_file(folder / LOCK) or not any(folder.iterdir()))
     )
     if not ours:
-        raise _foreign(folder, f"something of user number {about.st_uid} without a lock")
+        raise _foreign_error(folder, f"something of user number {about.st_uid} without a lock")
 
 
 def _empty(hidden: Path) -> None:
@@ -257,7 +257,7 @@ def _give(folder: Path) -> None:
                 os.chown(path, int(user), int(group), follow_symlinks=False)
 
 
-def _free(path: Path) -> Path:
+def _find_free(path: Path) -> Path:
     """This name, or one like it that is not taken."""
     number = 0
     free = path
@@ -268,7 +268,7 @@ def _free(path: Path) -> Path:
 
 
 def _check_way(folder: Path) -> None:
-    """Raises if somebody else could lead us elsewhere by a link (as fs.protected_symlinks does)."""
+    """Raises if somebody else could redirect us by a link (compare fs.protected_symlinks)."""
     above = folder.absolute()
     for path in [*reversed(above.parents), above]:
         with suppress(FileNotFoundError):
@@ -279,10 +279,10 @@ def _check_way(folder: Path) -> None:
                 and around.st_mode & stat.S_IWOTH
                 and about.st_uid not in (os.geteuid(), around.st_uid)
             ):
-                raise _foreign(path, f"a symbolic link of user number {about.st_uid}")
+                raise _foreign_error(path, f"a symbolic link of user number {about.st_uid}")
 
 
-def _foreign(path: Path, found: str) -> FlowsweepError:
+def _foreign_error(path: Path, found: str) -> FlowsweepError:
     return FlowsweepError(
         f"{path}: flowsweep run did not make this",
         found=found,

@@ -1,4 +1,4 @@
-"""A planned run to a run directory: run.json, captures, manifests, app.json.
+"""Makes a planned run and its directory: run.json, captures, manifests, app.json.
 
 Files are written in a hidden folder beside the directory, which takes its place at the end: a
 directory with run.json is complete.
@@ -22,7 +22,7 @@ from flowsweep.files import inputs
 from flowsweep.files.outputs import explaining
 from flowsweep.outcome_names import COMPLETION
 from flowsweep.runs.applications import Application
-from flowsweep.runs.record_fields import checked, misspelt
+from flowsweep.runs.record_fields import checked, find_misspelt
 from flowsweep.testbed import describe, kinds, lock, workloads
 from flowsweep.testbed.program import LOG
 from flowsweep.testbed.run_folder import EXAMPLE, KIND, RECORD, RunFolder, read_record
@@ -120,7 +120,7 @@ def _capture(
     stated = None
     try:
         stated = _application(application)
-        for line in misspelt(Application, stated or {}):
+        for line in find_misspelt(Application, stated or {}):
             say(f"  warning  {run.id}: app.json: {line}")
     except FlowsweepError as error:
         # The tables could not hold it, and the whole sweep would have none.
@@ -152,7 +152,7 @@ def _is_nothing_crossed(result: RunResult) -> bool:
 
 
 def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
-    """Of a command that does not time itself: from its start to the end of its last process.
+    """Times a command that does not time itself: from its start to the end of its last process.
 
     None for one with other outcomes, which may run for a fixed time.
     """
@@ -171,7 +171,7 @@ def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
 
 
 def _with_printed(run: Run, stated: dict[str, Any] | None, log: Path) -> dict[str, Any]:
-    """What the program tells of its run, with the outcomes that it printed.
+    """The program's account of its run, with the outcomes that it printed.
 
     Raises:
         FlowsweepError: One of them is not there, or is told twice.
@@ -184,7 +184,7 @@ def _with_printed(run: Run, stated: dict[str, Any] | None, log: Path) -> dict[st
 
 
 def _application(path: Path) -> dict[str, Any] | None:
-    """What the program tells of its run; None if it tells nothing.
+    """The program's own account of its run, app.json; None if it wrote none.
 
     Raises:
         FlowsweepError: Something in it is not what it should be.
@@ -269,7 +269,7 @@ def _measured(run: Run, result: RunResult) -> dict[str, str]:
 
 @cache
 def versions() -> dict[str, str]:
-    """What made the run."""
+    """The versions of what made the run."""
     from importlib import metadata
 
     found = {"kernel": platform.release(), "python": platform.python_version()}

@@ -1,4 +1,4 @@
-"""What a workload needs to be served: started before its program, waited for, ended after it."""
+"""Starts the servers of a workload before its program, waits for them, ends them after it."""
 
 from __future__ import annotations
 

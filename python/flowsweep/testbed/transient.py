@@ -28,7 +28,7 @@ class TransientError(FlowsweepError):
 
 
 def unexpected(error: Exception) -> TransientError:
-    """An exception that nobody meant to raise: its type, its message, and every place of ours."""
+    """Describes an unexpected exception: its type, its message, and every place of ours."""
     message = "".join(traceback.format_exception_only(error)).strip()
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]

@@ -1,4 +1,4 @@
-"""The workload of a run to its program and the hosts of its ranks."""
+"""Finds the program of a run's workload, and the hosts of its ranks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Program:
         `output` is where it may write app.json.
         """
         if run.beside is not None:
-            spec = replace(spec, beside=_beside(spec, run.beside))
+            spec = replace(spec, beside=_beside_spec(spec, run.beside))
         workload = run.workload
         _check_hosts(run)
         workers = [host for host, count in run.workers.items() for _ in range(count)]
@@ -75,7 +75,7 @@ class Program:
         )
 
 
-def _beside(spec: Spec, run: Run) -> BesideSpec:
+def _beside_spec(spec: Spec, run: Run) -> BesideSpec:
     made = find(run.workload).on(spec, run, BESIDE_OUTPUT)
     return BesideSpec(run.app, made.start, made.ranks, made.program, made.problem)
 
@@ -88,7 +88,7 @@ def _ranks(where: str | list[str], first: str, workers: list[str]) -> list[str]:
 
 
 def _check_hosts(run: Run) -> None:
-    """That the hosts are there which its workload names: the setting `hosts` may leave some out."""
+    """Checks that the hosts which its workload names take part: `hosts` may leave some out."""
     there = [host.name for host in run.hosts]
     for name in run.workload.named_hosts:
         if name not in there:
@@ -122,12 +122,12 @@ def find(workload: Workload) -> Program:
             expected=f"one of {', '.join(known)}" if known else "a folder of workloads",
             remedy=f"write app: {near[0]}" if near else "set FLOWSWEEP_WORKLOADS to the folder",
         )
-    described = _described(path.parent / DESCRIPTION)
+    described = _read_launch(path.parent / DESCRIPTION)
     return Program(path, described.get("master", False))
 
 
-def _described(path: Path) -> dict[str, Any]:
-    """How an app is started, where it is not as usual; {} without a file."""
+def _read_launch(path: Path) -> dict[str, Any]:
+    """How an app is started, by its launch.yaml; {} without one."""
     if not path.exists():
         return {}
     try:

@@ -53,7 +53,7 @@ def attach(
     if not path.is_file():
         return frozenset()
     try:
-        connection.execute(f"attach {parquet_files.quoted(str(path))} as kept (read_only)")
+        connection.execute(f"attach {parquet_files.quote(str(path))} as kept (read_only)")
         # A view of this name could read any file.
         rows = connection.execute(
             "select table_name from duckdb_tables() where database_name = 'kept' "

@@ -17,7 +17,7 @@ QUEUE = AXES["queue"].columns[0]
 def compared_points() -> str:
     """One row per point and what it has of its baseline; the text of a model."""
     compared = ",\n    ".join(
-        f"{_value(axis, column, 'own')} is not distinct from {_value(axis, column, 'base')}\n"
+        f"{value_sql(axis, column, 'own')} is not distinct from {value_sql(axis, column, 'base')}\n"
         f"        as has_{column.asked}"
         for axis in in_points()
         for column in axis.columns
@@ -156,8 +156,8 @@ select * from final
 """
 
 
-def _value(axis: Axis, column: Column, table: str) -> str:
-    """What is unset and may be 0 is 0."""
+def value_sql(axis: Axis, column: Column, table: str) -> str:
+    """The value of a point in `table`; 0 for what is unset and may be 0."""
     name = f"{table}.{column.asked}"
     is_zero = axis.may_be_zero and axis.name not in ON_LINES
     return f"coalesce({name}, 0)" if is_zero else name
@@ -179,7 +179,8 @@ def _line(axis: Axis, column: Column) -> str:
         kind, x = "name", "null::double"
     else:
         kind = "number"
-        x = _value(axis, column, "compared_points").replace(column.asked, column.shown) + "::double"
+        value = value_sql(axis, column, "compared_points")
+        x = value.replace(column.asked, column.shown) + "::double"
     is_there = f"(has_{column.asked} or {column.asked} is not null)"
     where = "\n        and ".join([*fixed, is_there])
     return f"""\

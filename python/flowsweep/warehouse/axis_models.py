@@ -33,7 +33,7 @@ def _contract() -> str:
 
 
 def _run_axes() -> str:
-    shown = [part for column in columns() for part in _shown(column)]
+    shown = [part for column in columns() for part in _shown_columns(column)]
     others = [
         f"coalesce({column.raw}::varchar, '-')"
         for axis in in_points()
@@ -52,7 +52,7 @@ def _run_axes() -> str:
             *measured,
             f"coalesce(\n        {_lines(stated)}\n    ) is not null as has_axes",
             f"concat_ws(\n        ' ',\n        {_lines(others)}\n    ) as other_axes",
-            f"row(\n        {_lines(_mildness())}\n    ) as hardness",
+            f"row(\n        {_lines(_mildness_columns())}\n    ) as hardness",
         ]
     )
     return (
@@ -67,7 +67,7 @@ def _lines(parts: list[str]) -> str:
     return ",\n        ".join(parts)
 
 
-def _shown(column: Column) -> list[str]:
+def _shown_columns(column: Column) -> list[str]:
     """The columns of the points; what was not asked for is as measured, and the other way."""
     scale = f" / {column.scale:.0e}".replace("e+0", "e") if column.scale else ""
     if column.measured is None:
@@ -78,7 +78,7 @@ def _shown(column: Column) -> list[str]:
     ]
 
 
-def _mildness() -> list[str]:
+def _mildness_columns() -> list[str]:
     """What orders points from the mildest; without a value there is no limit on a line."""
     return [_hardness(axis) for axis in in_points() if axis.mildest is not None]
 
@@ -94,7 +94,7 @@ def _texts() -> str:
     queue = AXES["queue"].columns[0]
     labels = ",\n            ".join(_label(column) for column in columns() if column != queue)
     network = ", ".join(
-        f"coalesce({_number(axis)}::varchar, '-')"
+        f"coalesce({axis_lines.value_sql(axis, axis.columns[0], 'own')}::varchar, '-')"
         for axis in in_points()
         if axis.applies_to in ("link", "sockets")
     )
@@ -160,13 +160,6 @@ final as (
 
 select * from final
 """
-
-
-def _number(axis: Axis) -> str:
-    """The value of a point; what is unset and may be 0 is 0."""
-    name = f"own.{axis.columns[0].asked}"
-    is_zero = axis.may_be_zero and axis.name not in ON_LINES
-    return f"coalesce({name}, 0)" if is_zero else name
 
 
 def _label(column: Column) -> str:

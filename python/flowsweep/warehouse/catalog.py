@@ -52,12 +52,12 @@ class Catalog:
         self.facts = _texts(self.folder / "facts")
         models = axis_models.models() | _texts(self.folder / "models")
         self.models = models | self.facts | shown.models(models)
-        #: Of these the query `published` alone reads.
+        #: Models that only the query `published` reads.
         self.of_papers = papers.models(self.folder, tables.parent)
         self.models |= self.of_papers
         of_file = stated_needs.models(tables.parent)
         self.models |= of_file
-        #: What no digest of the tables tells.
+        #: Inputs that no digest of the tables covers.
         self._of_file = frozenset(of_file)
         self._macros = Macros((self.folder / "macros.sql").read_text(encoding="utf-8"))
         self.preamble = self._macros.script
@@ -104,11 +104,11 @@ class Catalog:
     def needs(self, name: str) -> list[dict[str, str]]:
         """The needs of a query, as needs.yaml describes them."""
         known = figures.read(self.folder / "needs.yaml")
-        return [known[key] for key in figures.described(self.folder, name).get("needs", ())]
+        return [known[key] for key in figures.read_description(self.folder, name).get("needs", ())]
 
     def claims(self, name: str) -> list[tuple[str, str]]:
-        """What must hold of the rows of a query: a sentence and SQL each; see analysis.adds_up."""
-        described = figures.described(self.folder, name).get("adds_up", ())
+        """The claims on the rows of a query, each a sentence and SQL; see analysis.adds_up."""
+        described = figures.read_description(self.folder, name).get("adds_up", ())
         return [(one["claim"], one["sql"]) for one in described]
 
     @cached_property
@@ -125,10 +125,10 @@ class Catalog:
     @cached_property
     def order(self) -> list[str]:
         """All that a query may read, each behind everything that it reads itself."""
-        return in_order(self._reads)
+        return in_order(self._list_reads)
 
     @cached_property
-    def _reads(self) -> dict[str, set[str]]:
+    def _list_reads(self) -> dict[str, set[str]]:
         """The tables that each file view, model and estimate reads."""
         reads: dict[str, set[str]] = {table: set() for table in self.zeek_tables}
         reads |= computed.READS
@@ -142,12 +142,12 @@ class Catalog:
     def closure(self, query: str, ends: Collection[str] = ()) -> set[str]:
         """All that a query reads, directly or through others; of `ends` nothing is read."""
         found: set[str] = set()
-        waiting = {*table_names(query)} & self._reads.keys()
+        waiting = {*table_names(query)} & self._list_reads.keys()
         while waiting:
             name = waiting.pop()
             found.add(name)
             if name not in ends:
-                waiting |= self._reads[name] - found
+                waiting |= self._list_reads[name] - found
         return found
 
 

@@ -1,4 +1,4 @@
-"""Tables of the warehouse that are made in Python: SQL cannot compute them, or Python asks too.
+"""Tables of the warehouse that Python makes: SQL cannot, or Python needs the same rule.
 
 A question names them like models. In a script that must stand alone they are values.
 """

@@ -1,4 +1,4 @@
-"""Parquet tables of one experiment to the rows behind each figure, with DuckDB.
+"""Computes the rows behind each figure from the tables of one experiment, with DuckDB.
 
 Everything that is asked is a file in reports/ (`catalog`). Models become tables, in the order in
 which they name each other. What is made in Python (`computed`) is put back as a table, so that a
@@ -157,7 +157,7 @@ class Warehouse:
         return answers.mark(self._state_of_tables(self._inputs))
 
     def _inputs(self) -> signatures.Inputs:
-        return signatures.of_runs(self.tables, self.connection)
+        return signatures.read_inputs(self.tables, self.connection)
 
     def _state_of_tables(self, inputs: Callable[[], signatures.Inputs]) -> str:
         """A text that differs as soon as the tables do."""
@@ -196,7 +196,7 @@ class Warehouse:
             self._keep(self.catalog.facts.keys())
 
     def _keep(self, needed: Collection[str]) -> None:
-        """Has facts kept, or finds that they cannot be, while this is read."""
+        """Keeps facts, or finds that they cannot be kept, while they are read."""
         if self._asked >= {*needed}:
             return
         self._asked |= {*needed}
@@ -246,7 +246,7 @@ class Warehouse:
         self._execute(parquet_files.copy(query, path, path.parent.name, groups))
 
     def lack(self, name: str) -> str | None:
-        """Why the query `name` has no rows here and what it would need; None if nothing tells.
+        """Why the query `name` has no rows here, and what it would need; None if unknown.
 
         The first of its `needs` that the experiment does not meet, in the words of needs.yaml.
         """
@@ -288,23 +288,23 @@ class Warehouse:
             # Other programs may write a name as it is.
             folders = {one for run in runs for one in (names.partition("run", run), f"run={run}")}
             table = name.removeprefix(shown.FILES)
-            return parquet_files.of_folders(self.tables, table, folders)
+            return parquet_files.query_folders(self.tables, table, folders)
         return self._file(name.removeprefix("file_"))
 
     def _file(self, table: str) -> str:
         """Reads all Parquet files of one kind; no rows where there is none."""
         if table == "runs":
-            every = parquet_files.of_files([self.tables / "runs.parquet"])
+            every = parquet_files.query_files([self.tables / "runs.parquet"])
             if self._only is None:
                 return every
-            runs = ", ".join(map(parquet_files.quoted, self._only))
+            runs = ", ".join(map(parquet_files.quote, self._only))
             return f"{every} where run in ({runs})"
         if self._only is not None:
             folders = set().union(*self._only.values())
-            return parquet_files.of_folders(self.tables, table, folders)
+            return parquet_files.query_folders(self.tables, table, folders)
         if table not in self.catalog.tables:
             return parquet_files.NOTHING
-        return parquet_files.of_folder(self.tables, table)
+        return parquet_files.query_folder(self.tables, table)
 
     def _compute(self, name: str) -> None:
         """Makes a table in Python; all of its rows in one statement, which is much quicker."""

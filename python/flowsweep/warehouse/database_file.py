@@ -54,7 +54,7 @@ def _copy_tables(warehouse: Warehouse, made: Path) -> None:
     warehouse.keep_facts()
     connection = warehouse.connection
     connection.execute(
-        f"attach {parquet_files.quoted(str(made))} as made (storage_version '{STORAGE_VERSION}')"
+        f"attach {parquet_files.quote(str(made))} as made (storage_version '{STORAGE_VERSION}')"
     )
     try:
         for name in figure_names(warehouse.catalog.folder):
@@ -73,7 +73,7 @@ def _copy_tables(warehouse: Warehouse, made: Path) -> None:
 
 def _add_views(warehouse: Warehouse, made: Path) -> None:
     with duckdb.connect(made) as connection:
-        folder = parquet_files.quoted(str(warehouse.directory.absolute()))
+        folder = parquet_files.quote(str(warehouse.directory.absolute()))
         connection.execute(f"set file_search_path = {folder}")
         for schema, views in (("files", _files(warehouse)), ("facts", _facts(warehouse))):
             connection.execute(f"create schema {schema}")
@@ -83,7 +83,7 @@ def _add_views(warehouse: Warehouse, made: Path) -> None:
         # A thousand comments are quick in one transaction alone.
         connection.begin()
         for name in figure_names(warehouse.catalog.folder):
-            about = figures.described(warehouse.catalog.folder, name)
+            about = figures.read_description(warehouse.catalog.folder, name)
             _comment(connection, f'table main."{name}"', about.get("description", ""))
             known = {row[0] for row in connection.execute(f'describe main."{name}"').fetchall()}
             for column, meaning in about.get("columns", {}).items():
@@ -104,15 +104,15 @@ def _with_plain_times(connection: duckdb.DuckDBPyConnection, query: str) -> str:
 
 
 def _comment(connection: duckdb.DuckDBPyConnection, what: str, words: str) -> None:
-    connection.execute(f"comment on {what} is {parquet_files.quoted(words)}")
+    connection.execute(f"comment on {what} is {parquet_files.quote(words)}")
 
 
 def _files(warehouse: Warehouse) -> dict[str, str]:
     """A query over the files of each table, from results/<experiment>."""
     tables = Path(warehouse.tables.name)
-    found = {"runs": parquet_files.of_files([tables / "runs.parquet"])}
+    found = {"runs": parquet_files.query_files([tables / "runs.parquet"])}
     for table in sorted(warehouse.catalog.tables):
-        found[table] = parquet_files.of_folder(tables, table)
+        found[table] = parquet_files.query_folder(tables, table)
     return found
 
 

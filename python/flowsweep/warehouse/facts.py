@@ -36,7 +36,7 @@ BATCH_RUNS, BATCH_BYTES = 256, 24_000_000
 #: Parts are of one class if the logarithms of their runs to this base have one whole part. Of a
 #: class with more than `CLASS_PARTS` parts all are joined to one.
 CLASS_BASE, CLASS_PARTS = 8, 8
-#: So often all is made anew for who finds each time that another one made something else.
+#: Attempts to make all facts while another process keeps making others.
 TRIES = 100
 
 #: Writes facts of some runs: names of facts, the runs, the path of each fact's file.
@@ -106,7 +106,7 @@ class Kept:
     def _update(self, needed: Collection[str], state: str, wanted: Inputs) -> bool:
         """Replaces the folder by one with the facts of a batch of runs more; whether that is all.
 
-        Who is stopped goes on from there, not from the first run.
+        A process that is stopped continues there, not at the first run.
         """
         with file_sets.file_set(
             self._directory, FACTS, [FACTS], is_alone=False, place=staging.inside
@@ -143,7 +143,7 @@ class Kept:
         left = {run: sign for run, sign in part.runs.items() if signatures.get(run) == sign}
         if not left or left == part.runs:
             return part if left else None
-        runs = ", ".join(map(parquet_files.quoted, left))
+        runs = ", ".join(map(parquet_files.quote, left))
         return self._joined([part], left, f" where run in ({runs})")
 
     def _fill(self, part: Part, facts: Sequence[str], inputs: Inputs) -> None:
@@ -179,7 +179,7 @@ class Kept:
 
     def _rows(self, fact: str, parts: Sequence[Part]) -> str:
         """The rows of a fact in some parts, as a query."""
-        return parquet_files.of_plain([self._file(fact, part) for part in parts])
+        return parquet_files.query_plain([self._file(fact, part) for part in parts])
 
     def _file(self, fact: str, part: Part) -> Path:
         return self._at / fact / f"{part.name}-{self._digests[fact]}.parquet"
@@ -217,8 +217,8 @@ class Kept:
         found = []
         for path in sorted(self._folder.glob("*/*.parquet")):
             try:
-                rows = parquet_files.of_plain([path])
-                # Not a count, which the ends of the file could answer.
+                rows = parquet_files.query_plain([path])
+                # A count would be answered from the footer alone.
                 connection.execute(f"select bit_xor(hash(fact)) from ({rows}) as fact")  # noqa: S608
             except duckdb.Error:
                 found.append(path)

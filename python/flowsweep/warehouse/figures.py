@@ -21,17 +21,19 @@ def paths(folder: Path) -> dict[str, Path]:
         folder: The folder `reports`.
     """
     folders = [folder / "figures", *(folder / "papers").glob("*/figures")]
-    return dict(_found(tuple((one, one.stat().st_mtime_ns) for one in folders if one.is_dir())))
+    return dict(
+        _find_paths(tuple((one, one.stat().st_mtime_ns) for one in folders if one.is_dir()))
+    )
 
 
 @cache
-def _found(folders: tuple[tuple[Path, int], ...]) -> dict[str, Path]:
+def _find_paths(folders: tuple[tuple[Path, int], ...]) -> dict[str, Path]:
     # A report asks for them hundreds of times. Folders have their times, as files may be added.
     found = [path for folder, _ in folders for path in folder.glob("*.sql")]
     return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
 
 
-def described(folder: Path, name: str) -> dict[str, Any]:
+def read_description(folder: Path, name: str) -> dict[str, Any]:
     """The YAML of a figure, with the columns of the point spelled out; empty if there is none.
 
     Args:
@@ -46,12 +48,12 @@ def described(folder: Path, name: str) -> dict[str, Any]:
 
 def read(path: Path) -> dict[str, Any]:
     """One of the YAML files in reports/, not to be changed; empty if there is none."""
-    found = _loaded(path.read_text(encoding="utf-8")) if path.is_file() else None
+    found = _load(path.read_text(encoding="utf-8")) if path.is_file() else None
     return found if isinstance(found, dict) else {}
 
 
 @cache
-def _loaded(text: str) -> Any:
+def _load(text: str) -> Any:
     # A report reads each of these files several times.
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
 

@@ -50,15 +50,15 @@ def rows(folder: Path, query: str = "published") -> pl.DataFrame:
         query: Name of one that reads the models of `warehouse.papers` alone.
     """
     text = figures.paths(content.folder("reports"))[query].read_text(encoding="utf-8")
-    return frame(_made(folder), text)
+    return frame(_make(folder), text)
 
 
 def model(folder: Path, name: str) -> pl.DataFrame:
     """The rows of a model that is made of kept rows: `<name>.sql` beside the folders."""
-    return frame(_made(folder), f"select * from {name}")  # noqa: S608 - a name of a file
+    return frame(_make(folder), f"select * from {name}")  # noqa: S608 - a name of a file
 
 
-def _made(folder: Path) -> duckdb.DuckDBPyConnection:
+def _make(folder: Path) -> duckdb.DuckDBPyConnection:
     """A database with all that the kept rows of an experiment give."""
     reports = content.folder("reports")
     experiment = content.folder("workflows") / "experiments" / f"{folder.name}.yaml"
@@ -86,7 +86,7 @@ def _load(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     """The kept rows as the tables by which an item's SQL calls them."""
     for path in sorted(folder.glob("*.csv")):
         name = "kept_values" if path.stem == "published" else f"figure_{path.stem}"
-        place = parquet_files.quoted(str(path))
+        place = parquet_files.quote(str(path))
         connection.execute(f"create table {name} as from read_csv({place}, sample_size = -1)")
     for paper, items in figures.read(_measured() / "superseded.yaml").items():
         for item, keys in items.items():
@@ -100,7 +100,7 @@ def _load(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
 
 
 def _make_items(connection: duckdb.DuckDBPyConnection, texts: dict[str, str]) -> None:
-    """What the experiment has in place of each item, from the kept rows where they have it."""
+    """Makes the experiment's value for each item, from the kept rows where they have it."""
     reads = {name: {*table_names(text)} & texts.keys() - {name} for name, text in texts.items()}
     named = connection.execute("select distinct paper, item from paper_items").fetchall()
     items = {f"{paper}_{papers.stem_of(item)}": (paper, item) for paper, item in named}

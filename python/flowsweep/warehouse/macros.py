@@ -36,13 +36,13 @@ class Macros:
         found: set[str] = set()
         waiting = list(texts)
         while waiting:
-            new = (_called(waiting.pop()) & self._texts.keys()) - found
+            new = (_find_called(waiting.pop()) & self._texts.keys()) - found
             found |= new
             waiting.extend(self._texts[name] for name in new)
         return {name: self._texts[name] for name in sorted(found)}
 
 
 @functools.lru_cache(maxsize=1_024)  # a model is read by many facts
-def _called(sql: str) -> frozenset[str]:
+def _find_called(sql: str) -> frozenset[str]:
     """Names with a parenthesis behind them: what may be a macro."""
     return frozenset(re.findall(r"\b([a-z_]+)\(", sql))

@@ -16,7 +16,7 @@ from pathlib import Path
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.load import about
 from flowsweep.files import inputs
-from flowsweep.files.parquet_files import quoted
+from flowsweep.files.parquet_files import quote
 from flowsweep.warehouse import figures, paper_items
 from flowsweep.warehouse.paper_items import COLUMNS, Cell
 from flowsweep.warehouse.values import literal
@@ -48,7 +48,7 @@ def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
     asked_of = {f"figure_{name}": path for name, path in figures.paths(folder).items()}
     texts = {name: path.read_text(encoding="utf-8") for name, path in (asked_of | ours).items()}
     lines = [(papers / paper / "items.yaml").read_text(encoding="utf-8") for paper in known]
-    stated, asked = _stated(papers, tuple(known), tuple(lines))
+    stated, asked = _state(papers, tuple(known), tuple(lines))
     found = [
         (paper, item, f"{paper}_{stem}")
         for (paper, stem), item in asked.items()
@@ -56,7 +56,7 @@ def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
     ]
     return texts | {
         "paper_items": stated,
-        "experiment_papers": _named(own),
+        "experiment_papers": _list_named(own),
         "paper_values": _values(found),
         "paper_questions": _questions(papers, own),
         "answers_here": _answers([paper for paper in own if f"{paper}_answer" in ours]),
@@ -76,7 +76,7 @@ def stem_of(item: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", item.lower())
 
 
-def _named(papers: list[str]) -> str:
+def _list_named(papers: list[str]) -> str:
     listed = ", ".join(map(literal, papers))
     return (
         "-- One row per paper that the experiment belongs to, by `papers` of its file.\n"
@@ -136,7 +136,7 @@ def _answers(answered: list[str]) -> str:
 
 
 @functools.lru_cache(maxsize=4)  # several warehouses of a process read the same
-def _stated(
+def _state(
     papers: Path, known: tuple[str, ...], _texts: tuple[str, ...]
 ) -> tuple[str, dict[tuple[str, str], str]]:
     """The cells of all papers as SQL, and the name of each item by paper and stem.
@@ -159,5 +159,5 @@ def _sql(found: list[Cell]) -> str:
     return (
         "-- One row per value that a paper states: reports/papers/*/items.yaml.\n"
         f"select\n    {typed},\nfrom (\n    select unnest(from_json(\n"
-        f"        {quoted(rows)},\n        {quoted(json.dumps([shape]))}\n    )) as one\n)\n"
+        f"        {quote(rows)},\n        {quote(json.dumps([shape]))}\n    )) as one\n)\n"
     )

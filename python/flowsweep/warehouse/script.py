@@ -1,4 +1,4 @@
-"""All SQL that leads from Parquet files to the rows of a query, as one text."""
+"""Writes all SQL from the Parquet files to the rows of a query as one script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How DuckDB runs: what it may take of the memory, and where it puts what does not fit."""
+"""Opens DuckDB with limits: how much memory it may take, and where it spills the rest."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def connect() -> duckdb.DuckDBPyConnection:
         connection.execute("set enable_progress_bar = false")
     if memory := os.environ.get(MEMORY):
         try:
-            connection.execute(f"set memory_limit = {parquet_files.quoted(memory)}")
+            connection.execute(f"set memory_limit = {parquet_files.quote(memory)}")
         except duckdb.Error:
             raise FlowsweepError(
                 f"{MEMORY} is no amount of memory",

@@ -1,4 +1,4 @@
-"""Models of the shown runs alone: to drill down without opening the files of all runs.
+"""Models of the shown runs alone, which do not open the files of all runs.
 
 `shown_x` stands for the model x as it would be if there were no runs but those of `shown_runs`. It
 is there for each model that reads the files of all runs, and is no file of its own.
@@ -30,7 +30,7 @@ def models(texts: Mapping[str, str]) -> dict[str, str]:
     ):
         deep |= more
     turned = frozenset(deep)
-    return {f"shown_{name}": _turned(texts[name], turned) for name in deep}
+    return {f"shown_{name}": _turn(texts[name], turned) for name in deep}
 
 
 def _is_file(name: str) -> bool:
@@ -38,7 +38,7 @@ def _is_file(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1_024)  # a process may have several warehouses
-def _turned(text: str, deep: frozenset[str]) -> str:
+def _turn(text: str, deep: frozenset[str]) -> str:
     """The text with what it reads of all runs replaced by what is of the shown ones."""
 
     def turn(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""From which files the tables of each run were read: what differs as soon as one is another."""
+"""Signatures of the files behind each run's tables: they differ as soon as a file changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEW = 500
 
 
 def state(tables: Path) -> list[tuple[str, int, int]]:
-    """What differs as soon as a run's tables are written anew, or `runs`."""
+    """A text that differs as soon as a run's tables, or `runs`, are written anew."""
     found = []
     for path in sorted(tables.iterdir()):
         with suppress(OSError):
@@ -62,7 +62,7 @@ class Inputs:
         )
 
 
-def of_runs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
+def read_inputs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
     """From what the rows of each run follow.
 
     Args:
@@ -94,7 +94,7 @@ def of_runs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
 
 def _records(tables: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
     """A number for what `runs` says of each run."""
-    rows = parquet_files.of_files([tables / "runs.parquet"])
+    rows = parquet_files.query_files([tables / "runs.parquet"])
     return connection.execute(
         f"with hashed as (select run, hash(record) as mark from ({rows}) as record) "  # noqa: S608
         "select run, string_agg(mark::varchar, ' ' order by mark) from hashed "

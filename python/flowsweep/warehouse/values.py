@@ -1,10 +1,10 @@
-"""Types and values of DuckDB as those of Polars, and as text of SQL."""
+"""Converts types and values of DuckDB to those of Polars, and to SQL text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.files.parquet_files import quoted
+from flowsweep.files.parquet_files import quote
 
 if TYPE_CHECKING:
     import duckdb
@@ -79,7 +79,7 @@ def literal(item: object) -> str:
     if item is None:
         return "null"
     if isinstance(item, str):
-        return quoted(item)
+        return quote(item)
     if isinstance(item, float) and item in (float("inf"), float("-inf")):
         return f"'{item}'::double"
     return str(item)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from flowsweep import _parsers
 from flowsweep.errors import FlowsweepError
-from flowsweep.parsing import named, readable_errors
+from flowsweep.parsing import name_paths, readable_errors
 
 BLOCK = 4 << 20
 #: What has longer lines is no log.
@@ -33,7 +33,7 @@ def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
         FlowsweepError: The file cannot be read, is damaged (told when all before was given, with
             exit code 1), or is no text in lines.
     """
-    ((_, name),) = named([path])
+    ((_, name),) = name_paths([path])
     with readable_errors():
         unpacked = _parsers.Unpacked(path, name)
     held: list[bytes] = []

@@ -1,4 +1,4 @@
-"""The columns of a log that a table of ours is made of: they are there, and of its types.
+"""Checks the columns of a log that one of our tables is made of: presence and types.
 
 A header can give a column any type, and in JSON a value can be anything.
 """
@@ -16,7 +16,7 @@ from flowsweep.zeek import kinds
 Type = pl.DataType | type[pl.DataType]
 
 
-def typed(
+def select_typed(
     frame: pl.DataFrame,
     needed: Mapping[str, Type],
     place: str,
@@ -60,7 +60,7 @@ def _as(series: pl.Series, kind: Type, place: str) -> pl.Series:
         elif kind in (kinds.TIME, pl.Duration("ns")):  # JSON, without a schema
             name = "time" if kind == kinds.TIME else "interval"
             seconds = series.cast(pl.Float64, strict=False).to_frame()
-            made = seconds.select(kinds.kept(pl.col(series.name), name)).to_series()
+            made = seconds.select(kinds.convert(pl.col(series.name), name)).to_series()
         else:
             made = series.cast(kind, strict=False)
     except pl.exceptions.PolarsError:
@@ -71,7 +71,7 @@ def _as(series: pl.Series, kind: Type, place: str) -> pl.Series:
     value = series[lost[0]]
     raise FlowsweepError(
         f"{place}: column {series.name}: not a value that its table can hold",
-        found=inputs.shown(value.to_list() if isinstance(value, pl.Series) else value),
+        found=inputs.shorten_value(value.to_list() if isinstance(value, pl.Series) else value),
         expected=f"values of {kind}, as in Zeek's own log",
         remedy="correct the log, or let Zeek write it again",
     )

@@ -1,4 +1,4 @@
-"""Zeek's logs to one Parquet file for each kind of log."""
+"""Converts Zeek's logs to one Parquet file for each kind of log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 #: Rows of a row group.
 ROWS = 1 << 17
 FIRST = 64 << 10
-#: What Polars says where a file could not be written, and by which refusal of the system.
+#: Polars' messages on failed writes, and the system's error behind each.
 UNWRITTEN = re.compile(r"parquet: File out of specification")
 OS_ERROR = re.compile(r"\(os error ([0-9]+)\)")
 
@@ -227,7 +227,7 @@ def _rows(
                     raise _OtherSchemaError
                 if is_new:
                     continue  # all further columns are found before the rows are read again
-                yield _aligned(frame, columns.types)
+                yield _align(frame, columns.types)
                 has_given = True
                 done.rows += frame.height
                 if say is not None:
@@ -251,7 +251,7 @@ def frames(log: Log, given: Mapping[str, str], faults: tsv.Faults) -> Iterator[p
         yield from (frame for _, frame in tsv.frames(parts, str(log.path), faults))
 
 
-def _aligned(frame: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+def _align(frame: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
     """All columns, in the order of the schema."""
     return frame.select(
         _as(frame[name], dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
@@ -264,12 +264,12 @@ def _as(series: pl.Series, dtype: pl.DataType) -> pl.Series:
         return series
     if dtype == pl.String and (series.dtype.is_nested() or series.dtype == pl.Duration):
         rows = series.to_list()
-        texts = [None if row is None else json.dumps(row, default=_plain) for row in rows]
+        texts = [None if row is None else json.dumps(row, default=_to_json) for row in rows]
         return pl.Series(series.name, texts, pl.String)
     return series.cast(dtype)
 
 
-def _plain(value: datetime | timedelta) -> str | float:
+def _to_json(value: datetime | timedelta) -> str | float:
     """A time or an interval, which in Zeek's logs is a number of seconds, for JSON."""
     return value.total_seconds() if isinstance(value, timedelta) else str(value)
 
@@ -286,7 +286,7 @@ def write_marked(frame: pl.DataFrame, target: Path, table: str) -> None:
 
 @contextmanager
 def _system_errors() -> Iterator[None]:
-    """Polars has errors of its own where the system refuses a write; here it is the system's."""
+    """Turns Polars' errors on refused writes into the system's."""
     try:
         yield
     except pl.exceptions.ComputeError as error:

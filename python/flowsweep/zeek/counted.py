@@ -1,4 +1,4 @@
-"""The logs of flowsweep's script for Zeek to the tables that a capture gives.
+"""Makes the tables that a capture gives from the logs of flowsweep's script for Zeek.
 
 The script is `workflows/zeek/flowsweep.zeek`; its logs say what `conn.log` does not: times of each
 direction, gaps between packets, messages, and bytes over time.
@@ -81,7 +81,7 @@ def rows_of(path: Path, kind: str, place: str) -> pl.DataFrame:
     Raises:
         FlowsweepError: Columns lack that its table needs, or are of other types.
     """
-    return columns.typed(pl.read_parquet(path, memory_map=False), NEEDED[kind], place)
+    return columns.select_typed(pl.read_parquet(path, memory_map=False), NEEDED[kind], place)
 
 
 def direction() -> pl.Expr:

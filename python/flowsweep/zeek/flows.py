@@ -1,4 +1,4 @@
-"""Zeek's `conn.log` to the tables `flows` and `captures`: what Zeek does not tell is null.
+"""Makes the tables `flows` and `captures` from Zeek's `conn.log`; what it lacks is null.
 
 Zeek's columns: https://docs.zeek.org/en/master/scripts/base/protocols/conn/main.zeek.html.
 """
@@ -66,7 +66,7 @@ def flows(conn: pl.DataFrame, place: str) -> pl.DataFrame:
         FlowsweepError: Columns lack that make a flow, or are of other types.
     """
     # In order of the first packet; equal times in the order of the log.
-    complete = columns.typed(conn, NEEDED, place, OPTIONAL)
+    complete = columns.select_typed(conn, NEEDED, place, OPTIONAL)
     numbered = complete.sort("ts", maintain_order=True).with_row_index("connection")
     sides = [_direction(numbered, "forward"), _direction(numbered, "backward")]
     both = pl.concat(sides).sort("connection", "is_backward", maintain_order=True)
@@ -176,6 +176,6 @@ def _protocol() -> pl.Expr:
     return pl.coalesce(named, own)
 
 
-def displayed(path: Path) -> str:
+def display_name(path: Path) -> str:
     """The name of a file in tables, as for captures."""
     return path.name

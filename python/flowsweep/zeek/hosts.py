@@ -1,4 +1,4 @@
-"""The Zeek logs of one run, host by host, to partitioned tables.
+"""Turns the Zeek logs of one run, host by host, into partitioned tables.
 
 Beside captures, a run's folder may hold `<host>.conn.log` and other logs called so, also rotated
 and compressed, or a folder `<host>/` as Zeek writes it.
@@ -37,7 +37,7 @@ def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
     return dict(sorted(hosts.items()))
 
 
-def recognised(
+def select_recognised(
     logs: Mapping[str, Sequence[Path]],
 ) -> tuple[dict[str, list[Path]], list[Path]]:
     """The logs of each host that Zeek wrote, and files that are only called so, or are empty."""
@@ -73,7 +73,7 @@ def write(
             by_table.setdefault(table_name(log.kind), []).append(log)
     done, written = [], {}
     for table, of_table in sorted(by_table.items()):
-        target = _made(place(table))
+        target = _make(place(table))
         with explaining(f"cannot write {target}"):
             done.append(convert.convert(of_table, target))
         written[table.removeprefix("zeek_")] = target
@@ -84,7 +84,7 @@ def write(
         places = {table.removeprefix("zeek_"): some[0].path for table, some in by_table.items()}
         made = _tables(written, places, dropped, bin_ns, alone=not has_capture)
         for table, rows in made.items():
-            target = _made(place(table))
+            target = _make(place(table))
             with explaining(f"cannot write {target}"):
                 convert.write_marked(rows, target, table)
     return done
@@ -116,7 +116,7 @@ def _tables(
         bin_ns: Length of a bin of throughput in ns.
         alone: Whether the native parser writes no tables of this host.
     """
-    file = flows.displayed(places["conn"])
+    file = flows.display_name(places["conn"])
     rows = flows.flows(pl.read_parquet(logs["conn"], memory_map=False), str(places["conn"]))
     own = {
         kind: counted.rows_of(logs[kind], kind, str(places[kind]))
@@ -132,6 +132,6 @@ def _tables(
     return {FLOWS: rows, "flows": rows, "captures": captures, **others}
 
 
-def _made(path: Path) -> Path:
+def _make(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

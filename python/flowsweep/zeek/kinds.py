@@ -52,7 +52,7 @@ def common(one: str, other: str) -> str:
     return one if dtype(one) == dtype(other) else "string"
 
 
-def kept(column: pl.Expr, kind: str) -> pl.Expr:
+def convert(column: pl.Expr, kind: str) -> pl.Expr:
     """A column that was read as `READ` says as it is kept; what does not fit is null."""
     if kind in ("time", "interval"):
         whole = pl.when(column.abs() < LATEST_S).then(column * MICROSECONDS)
@@ -67,12 +67,12 @@ def elements(column: pl.Expr, kind: str, separator: str, unset: str) -> pl.Expr:
     read, final = READ.get(kind, pl.String), KEPT.get(kind, pl.String)
     one = pl.element()
     one = pl.when(one != unset).then(one)
-    one = kept(one.cast(read, strict=False), kind) if read != pl.String else kept(one, kind)
+    one = convert(one.cast(read, strict=False), kind) if read != pl.String else convert(one, kind)
     return column.str.split(separator).list.eval(one.cast(final))
 
 
 @cache
-def plain(text: str) -> str:
+def resolve_escapes(text: str) -> str:
     r"""A text whose escapes (`\x09`) are resolved; left as it is where that is no UTF-8."""
     content = ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode())
     try:

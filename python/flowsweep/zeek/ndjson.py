@@ -1,4 +1,4 @@
-"""Logs of one JSON object a line to frames: their values say the types, or a schema that is given.
+"""Reads logs of one JSON object a line, with types from a given schema, or from their values.
 
 Zeek writes them with `LogAscii::use_json`; a field that is unset is not in the object.
 """
@@ -43,7 +43,7 @@ def frames(
     number = 1
     for part in parts:
         first, number = number, number + count(part, b"\n")
-        like = _like(raw, part)
+        like = _read_like(raw, part)
         numbers: Sequence[int] | None = None
         if like is None:
             raw, numbers = _objects(part, faults, first)
@@ -51,17 +51,17 @@ def frames(
             raw = like
         if not raw.height:
             continue
-        typed = raw.with_columns(_typed(raw, schema or {}))
+        typed = raw.with_columns(_convert_typed(raw, schema or {}))
         if sum(typed.null_count().row(0)) > sum(raw.null_count().row(0)):
-            _note_lost(raw, typed, schema or {}, faults, numbers or _filled(part, first))
+            _note_lost(raw, typed, schema or {}, faults, numbers or _number_filled(part, first))
         yield typed
 
 
-def _like(before: pl.DataFrame | None, lines: bytes) -> pl.DataFrame | None:
+def _read_like(before: pl.DataFrame | None, lines: bytes) -> pl.DataFrame | None:
     """The lines as a frame with the columns of the one before; None if they have others.
 
-    To look at all values for their types first takes longer than to read them. Whether all were
-    taken is counted: each name that stands in the lines has a value.
+    Inferring types from all values takes longer than reading them. Counting shows whether all were
+    taken: each name that stands in the lines has a value.
     """
     if before is None:
         return None
@@ -106,7 +106,7 @@ def _one_by_one(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame,
     return pl.DataFrame(columns), numbers
 
 
-def _filled(lines: bytes, first: int) -> Sequence[int]:
+def _number_filled(lines: bytes, first: int) -> Sequence[int]:
     """The numbers of the lines that are not empty."""
     return [at for at, line in enumerate(lines.split(b"\n"), first) if line.strip()]
 
@@ -124,7 +124,7 @@ def _kind(name: str, schema: Mapping[str, str]) -> str | None:
     return schema.get(name, "time" if name in TIMES else None)
 
 
-def _typed(frame: pl.DataFrame, schema: Mapping[str, str]) -> list[pl.Series]:
+def _convert_typed(frame: pl.DataFrame, schema: Mapping[str, str]) -> list[pl.Series]:
     """The columns whose type is known, as `kinds.dtype` has them."""
     known = ((series, _kind(series.name, schema)) for series in frame)
     return [_as(series, kind) for series, kind in known if kind is not None]
@@ -157,7 +157,7 @@ def _as(series: pl.Series, kind: str) -> pl.Series:
             seconds = pl.col(series.name)
             is_millis = seconds.abs() >= MILLISECONDS
             numbers = numbers.select(pl.when(is_millis).then(seconds / 1000).otherwise(seconds))
-        times = numbers.select(kinds.kept(pl.col(series.name), kind)).to_series()
+        times = numbers.select(kinds.convert(pl.col(series.name), kind)).to_series()
         if kind == "time" and series.dtype == pl.String:
             iso = series.str.to_datetime(time_unit="ns", time_zone="UTC", strict=False)
             return times.zip_with(times.is_not_null(), iso)

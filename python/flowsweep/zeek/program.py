@@ -13,7 +13,7 @@ from typing import IO
 
 from flowsweep import _parsers, content
 from flowsweep.errors import FlowsweepError
-from flowsweep.parsing import named, readable_errors
+from flowsweep.parsing import name_paths, readable_errors
 
 #: Another command than `zeek`, such as one in a container, with its arguments.
 COMMAND = "FLOWSWEEP_ZEEK"
@@ -109,7 +109,7 @@ def _feed(captures: Sequence[Path], stdin: IO[bytes]) -> None:
     """Writes the capture; a Zeek that has ended reads no more, and its exit code tells why."""
     try:
         with suppress(BrokenPipeError):
-            for part in _joined(captures):
+            for part in _join(captures):
                 stdin.write(part)
     finally:
         # What is left in the buffer cannot be written to a Zeek that has ended.
@@ -117,7 +117,7 @@ def _feed(captures: Sequence[Path], stdin: IO[bytes]) -> None:
             stdin.close()
 
 
-def _joined(captures: Sequence[Path]) -> Iterator[bytes]:
+def _join(captures: Sequence[Path]) -> Iterator[bytes]:
     """The bytes of the capture; of further parts without their header."""
     first_header = b""
     for path in captures:
@@ -142,7 +142,7 @@ def _joined(captures: Sequence[Path]) -> Iterator[bytes]:
 
 
 def _content(path: Path) -> Iterator[bytes]:
-    ((_, name),) = named([path])
+    ((_, name),) = name_paths([path])
     with readable_errors():
         unpacked = _parsers.Unpacked(path, name)
     while part := unpacked.part():

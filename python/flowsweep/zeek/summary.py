@@ -1,4 +1,4 @@
-"""A log of Zeek to a few lines for the terminal."""
+"""Summarises a log of Zeek in a few lines for the terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from flowsweep.addresses import join_port
 from flowsweep.analysis import grades
+from flowsweep.lists import shorten_list
 from flowsweep.units import counted, duration, format_size, format_time
 from flowsweep.zeek import flows, kinds, quality, tables
 
@@ -68,7 +70,7 @@ def summarise(path: Path) -> Summary:
     grade, reasons = None, ""
     if log.kind == "conn" and frame.height:
         both = flows.flows(frame, str(path))
-        counts, largest = _counts(frame, both), _largest(both)
+        counts, largest = _counts(frame, both), _find_largest(both)
         dropped = quality.dropped_packets(quality.beside(path))
         graded = grades.grade(quality.facts(both, dropped))
         grade, reasons = graded.letter, graded.reasons
@@ -90,7 +92,7 @@ def _counts(conn: pl.DataFrame, both: pl.DataFrame) -> dict[str, dict[str, int]]
     return found
 
 
-def _largest(both: pl.DataFrame) -> list[dict[str, Any]]:
+def _find_largest(both: pl.DataFrame) -> list[dict[str, Any]]:
     top = both.sort("payload_bytes", descending=True, nulls_last=True, maintain_order=True).head(
         TOP
     )
@@ -105,17 +107,11 @@ def _largest(both: pl.DataFrame) -> list[dict[str, Any]]:
                 "payload": format_size(payload),
                 "time": format_time(row["duration_ns"]),
                 "mbit_s": round(payload * 8 / seconds / 1e6, 2) if seconds else None,
-                "from": _end(row["src_ip"], row["src_port"]),
-                "to": _end(row["dst_ip"], row["dst_port"]),
+                "from": join_port(row["src_ip"], row["src_port"]),
+                "to": join_port(row["dst_ip"], row["dst_port"]),
             }
         )
     return found
-
-
-def _end(address: str, port: int | None) -> str:
-    if port is None:
-        return address
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def lines(summary: Summary) -> list[str]:
@@ -135,8 +131,7 @@ def lines(summary: Summary) -> list[str]:
     )
     texts.append(f"quality {summary.grade}: {summary.reasons or 'nothing to note'}")
     for name, title in (("proto", "protocols"), ("conn_state", "states"), ("service", "services")):
-        if many := summary.counts.get(name):
-            some = list(many.items())[:8]
-            more = f", {len(many) - 8} more" if len(many) > 8 else ""
-            texts.append(f"{title}: {', '.join(f'{key} {times:,}' for key, times in some)}{more}")
+        if counts := summary.counts.get(name):
+            listed = shorten_list([f"{key} {times:,}" for key, times in counts.items()], 8)
+            texts.append(f"{title}: {', '.join(listed)}")
     return texts

@@ -1,4 +1,4 @@
-"""`conn.log` to the tables that `flowsweep parse` writes."""
+"""Makes the tables that `flowsweep parse` writes from `conn.log`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write(files: Sequence[Path], paths: Mapping[str, Path]) -> tuple[int, conver
     conn, done, _ = rows_of(files)
     place = str(files[0])
     rows = flows.flows(conn, place)
-    both = {"flows": rows, "captures": flows.captures(rows, flows.displayed(files[0]))}
+    both = {"flows": rows, "captures": flows.captures(rows, flows.display_name(files[0]))}
     for table, frame in both.items():
         convert.write_marked(frame, paths[table], table)
     return conn.height, done

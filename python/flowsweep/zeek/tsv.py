@@ -1,4 +1,4 @@
-"""Logs in Zeek's TSV format to frames: the header says the types.
+"""Reads logs in Zeek's TSV format, with types from the header.
 
 A value's escapes, the words for unset and for empty, and how sets are separated are those of Zeek's
 ASCII writer (`LogAscii`).
@@ -18,7 +18,7 @@ from flowsweep.zeek.header import MARK, Header, of_lines, refuse_headers
 
 @dataclass
 class Faults:
-    r"""What a log holds that is not as its header says; nothing of it is lost without a word.
+    r"""The parts of a log that contradict its header: all of them are counted.
 
     Attributes:
         lines: Lines with another number of values than there are fields: they have no row.
@@ -128,7 +128,7 @@ def rows(lines: bytes, header: Header, faults: Faults, first: int = 1) -> pl.Dat
     names = [str(number) for number in range(len(header.fields))]  # as polars wants them: any
     numbers: Sequence[int] | None = None
     if not _seem_whole(lines, header):
-        lines, numbers = _whole(lines, header, faults, first)
+        lines, numbers = _select_whole(lines, header, faults, first)
     read = {
         name: kinds.READ.get(kind, pl.String)
         for name, kind in zip(names, header.types, strict=True)
@@ -138,17 +138,17 @@ def rows(lines: bytes, header: Header, faults: Faults, first: int = 1) -> pl.Dat
     except pl.exceptions.PolarsError:
         if numbers is None:
             # A line with too many values and one with too few may be right in sum.
-            lines, numbers = _whole(lines, header, faults, first)
+            lines, numbers = _select_whole(lines, header, faults, first)
         lines = _as_text(lines, faults, numbers)
         texts = _read(lines, header, dict.fromkeys(names, pl.String))
         frame = texts.with_columns(pl.col(name).cast(kind, strict=False)
                                    for name, kind in read.items())  # fmt: skip
         _note_lost(texts, frame, header, faults, numbers)
     kept = frame.select(
-        _kept(pl.col(name), kind, header).alias(field)
+        _convert(pl.col(name), kind, header).alias(field)
         for name, field, kind in zip(names, header.fields, header.types, strict=True)
     )
-    return _resolved(kept) if count(lines, b"\\x") else kept
+    return _resolve(kept) if count(lines, b"\\x") else kept
 
 
 def _read(lines: bytes, header: Header, schema: dict[str, type[pl.DataType]]) -> pl.DataFrame:
@@ -164,7 +164,7 @@ def _read(lines: bytes, header: Header, schema: dict[str, type[pl.DataType]]) ->
     )
 
 
-def _kept(column: pl.Expr, kind: str, header: Header) -> pl.Expr:
+def _convert(column: pl.Expr, kind: str, header: Header) -> pl.Expr:
     if (inner := kinds.element(kind)) is not None:
         some = kinds.elements(column, inner, header.set_separator, header.unset)
         none = pl.lit([], dtype=kinds.dtype(kind))
@@ -173,7 +173,7 @@ def _kept(column: pl.Expr, kind: str, header: Header) -> pl.Expr:
         return (
             pl.when(column != header.empty).then(column).when(column.is_not_null()).then(pl.lit(""))
         )
-    return kinds.kept(column, kind)
+    return kinds.convert(column, kind)
 
 
 def _note_lost(
@@ -212,7 +212,9 @@ def _seem_whole(lines: bytes, header: Header) -> bool:
     return values == ends * len(header.fields) and not has_empty
 
 
-def _whole(lines: bytes, header: Header, faults: Faults, first: int) -> tuple[bytes, Sequence[int]]:
+def _select_whole(
+    lines: bytes, header: Header, faults: Faults, first: int
+) -> tuple[bytes, Sequence[int]]:
     """The lines that have a value for each field, and their numbers; the others are noted."""
     separator = header.separator.encode()
     whole, numbers = [], []
@@ -229,7 +231,7 @@ def _whole(lines: bytes, header: Header, faults: Faults, first: int) -> tuple[by
     return b"\n".join(whole), numbers
 
 
-def _resolved(frame: pl.DataFrame) -> pl.DataFrame:
+def _resolve(frame: pl.DataFrame) -> pl.DataFrame:
     """Texts, and those in lists, without escapes."""
     changed = []
     for name, dtype in frame.schema.items():
@@ -238,7 +240,7 @@ def _resolved(frame: pl.DataFrame) -> pl.DataFrame:
         is_list = dtype != pl.String
         texts = (frame[name].explode() if is_list else frame[name]).unique().drop_nulls()
         texts = texts.filter(texts.str.contains("\\x", literal=True))
-        plain = [kinds.plain(text) for text in texts]
+        plain = [kinds.resolve_escapes(text) for text in texts]
         one = pl.element() if is_list else pl.col(name)
         one = one.replace(texts, pl.Series(plain, dtype=pl.String))
         changed.append(pl.col(name).list.eval(one) if is_list else one)

@@ -21,9 +21,9 @@ SHOWN_FLOWS = (
 
 def _flows(asked: Asked, match: re.Match[str]) -> bool:
     far = asked.one(f"select count(*) from {SHOWN_FLOWS} and not is_at_sender")
-    told = re.search(rf"; ({N}) directions? from elsewhere", match[0])
+    count = re.search(rf"; ({N}) directions? from elsewhere", match[0])
     return match[1] == numbers.count(asked.one(f"select count(*) from {SHOWN_FLOWS}")) and (
-        told[1] == numbers.count(far) if told else far == 0
+        count[1] == numbers.count(far) if count else far == 0
     )
 
 

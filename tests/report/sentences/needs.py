@@ -17,12 +17,12 @@ def _untold(asked: Asked, match: re.Match[str]) -> bool:
     reasons = {part for text in rows["unknown_because"] if text for part in text.split("; ")}
     in_part = "headers do not tell" in reasons
     whole = int(rows["unknown_directions"].sum())
-    told = re.search(rf"({N}) directions? as a whole \((.+?)\)", match[0])
+    count = re.search(rf"({N}) directions? as a whole \((.+?)\)", match[0])
     parts = re.search(r"parts of (others|some directions) \(headers do not tell\)", match[0])
     return (
-        (told is not None) == (whole > 0)
-        and (told is None or told[1] == numbers.count(whole))
-        and (told is None or set(told[2].split(", ")) == reasons - {"headers do not tell"})
+        (count is not None) == (whole > 0)
+        and (count is None or count[1] == numbers.count(whole))
+        and (count is None or set(count[2].split(", ")) == reasons - {"headers do not tell"})
         and (parts is not None) == in_part
         and (parts is None or (parts[1] == "others") == (whole > 0))
     )

@@ -47,8 +47,8 @@ def _differ(asked: Asked) -> bool:
 
 def _scales(asked: Asked, match: re.Match[str]) -> bool:
     peaks = _peaks(asked)
-    told = ("between applications" in match[0], "between directions" in match[0])
-    return told == (len(peaks) > 1, any(low * 10 < high for low, high in peaks))
+    named = ("between applications" in match[0], "between directions" in match[0])
+    return named == (len(peaks) > 1, any(low * 10 < high for low, high in peaks))
 
 
 def _guessed_hosts(asked: Asked) -> bool:

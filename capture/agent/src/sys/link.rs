@@ -1,4 +1,4 @@
-//! Turns what the kernel tells about interfaces into whether one of them is up: rtnetlink(7).
+//! Finds out from the kernel whether an interface is up: rtnetlink(7).
 
 use std::ffi::CString;
 use std::io;
@@ -13,10 +13,10 @@ const LINK_BYTES: usize = 16;
 const ATTRIBUTE_BYTES: usize = 4;
 /// How often the carrier was lost since the interface was made: `linux/if_link.h`.
 const CARRIER_DOWN_COUNT: u16 = 48;
-/// The interface is switched on, and there is a carrier. `IFF_RUNNING` says the latter too, up to a second later.
+/// The interface is switched on, and there is a carrier. `IFF_RUNNING` shows the latter too, up to a second late.
 const UP_FLAGS: u32 = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
 
-/// The state of the interface at one time, as the kernel tells it.
+/// The state of the interface at one time, as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
     /// Switched on, with a carrier.
@@ -25,7 +25,7 @@ pub struct State {
     pub losses: Option<u32>,
 }
 
-/// A socket on which the kernel tells of changes. No privilege is needed.
+/// A socket on which the kernel reports changes. No privilege is needed.
 pub struct LinkSocket {
     socket: OwnedFd,
     index: u32,
@@ -73,7 +73,7 @@ impl LinkSocket {
         }
     }
 
-    /// Returns the states that the kernel has told since the last call, oldest first.
+    /// Returns the states that the kernel has reported since the last call, oldest first.
     pub fn states(&self) -> Vec<State> {
         let mut found = Vec::new();
         let mut buffer = [0_u8; 16 << 10];
@@ -85,7 +85,7 @@ impl LinkSocket {
             };
             match usize::try_from(count) {
                 Ok(count) if count > 0 => read(&buffer[..count], self.index, &mut found),
-                // More was told than the socket holds; what is asked next tells the state.
+                // The socket overflowed; the next request has the current state.
                 Err(_) if io::Error::last_os_error().raw_os_error() == Some(libc::ENOBUFS) => {}
                 _ => return found,
             }

@@ -1,4 +1,4 @@
-//! Says which ports and links of the configuration cannot be used together.
+//! Checks that the ports and links of the configuration can be used together.
 
 use std::collections::HashSet;
 

@@ -64,7 +64,7 @@ pub struct File {
     /// Bytes that each frame costs on the line beyond its own.
     #[serde(default)]
     pub overhead_bytes: f64,
-    /// A shorter frame counts as so many bytes on the line.
+    /// Bytes that a frame takes on the line at least.
     #[serde(default)]
     pub least_frame_bytes: f64,
     /// The ports.

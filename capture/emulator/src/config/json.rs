@@ -1,4 +1,4 @@
-//! Turns the text of the configuration into its values, and says where it is not what it should be.
+//! Parses the text of the configuration; errors name the place.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

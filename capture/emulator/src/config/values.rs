@@ -33,7 +33,7 @@ const CODEL: Targets = Targets {
 pub struct Framing {
     /// Added to each frame.
     pub overhead_bytes: u64,
-    /// A shorter frame counts as so many.
+    /// Bytes that a frame counts as at least.
     pub least_frame_bytes: u64,
 }
 

@@ -21,7 +21,7 @@ const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
 const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 const ETHERTYPE_VLAN: u16 = 0x8100;
 
-/// What the kernel told about a received frame.
+/// What the kernel reports about a received frame.
 #[derive(Debug, Clone, Copy, Default)]
 struct Meta {
     start: usize,

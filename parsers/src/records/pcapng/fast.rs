@@ -8,7 +8,7 @@ use crate::records::{LATEST, Record};
 pub(super) struct Usual {
     /// The longest packet that is believed.
     pub longest: u32,
-    /// Nanoseconds in one unit of its clock; none where the time is not just so many of them, or an FCS is in the lengths.
+    /// Nanoseconds in one unit of its clock; none where times need more than this factor, or lengths include an FCS.
     pub unit_ns: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What a pcapng file tells of its interfaces: their clocks, their counters, the options of blocks.
+//! The interfaces of a pcapng file: their clocks, their counters, the options of blocks.
 
 use super::Pcapng;
 use super::fast::Usual;
@@ -57,7 +57,7 @@ impl Clock {
             .then_some(time as i64)
     }
 
-    /// Where the time is so many times as many nanoseconds as ticks.
+    /// Where the time in nanoseconds is the ticks multiplied by this.
     fn unit_ns(self) -> Option<u64> {
         let exponent = 9_u32.checked_sub(u32::from(self.exponent))?;
         (!self.binary && self.offset_ns == 0).then(|| 10_u64.pow(exponent))
@@ -78,7 +78,7 @@ impl Clock {
     }
 }
 
-/// More interfaces, or longer names of them, are nobody's: a bound on memory.
+/// A bound on memory: no real capture has more interfaces, or longer names of them.
 const MOST_INTERFACES: usize = 10_000;
 const LONGEST_NAME: usize = 1024;
 
@@ -111,7 +111,7 @@ impl Pcapng {
                     clock.binary = unit & 0x80 != 0;
                     clock.exponent = unit & 0x7f;
                 }
-                // In bytes; drafts of the format said bits.
+                // In bytes; drafts of the format had bits.
                 (13, &[length, ..]) => {
                     fcs = u32::from(if length < 16 { length } else { length / 8 });
                 }

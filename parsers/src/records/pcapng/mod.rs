@@ -160,7 +160,7 @@ impl Pcapng {
         Ok(length)
     }
 
-    /// The block at the start of `rest`; `short` tells what it means that the end of the file cuts it.
+    /// The block at the start of `rest`; `short` is the damage if the end of the file cuts it.
     fn framed<'a>(
         &self,
         rest: &'a [u8],

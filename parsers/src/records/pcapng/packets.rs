@@ -5,7 +5,7 @@ use super::{AHEAD, ENHANCED_PACKET, OBSOLETE_PACKET, Pcapng, SIMPLE_PACKET};
 use crate::common::error::Fault;
 use crate::records::{Interface, Record, Status, UNDESCRIBED, longest_record, without_fcs};
 
-/// When a packet was captured, as its block says.
+/// When a packet was captured, by its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stamp {
     At(i64),
@@ -128,7 +128,7 @@ impl Pcapng {
         self.frames.get(interface as usize).map_or(0, |it| it.fcs)
     }
 
-    /// What a packet block says beside the packet.
+    /// The options of a packet block.
     fn packet_options(&self, kind: u32, body: &[u8], captured: u32) -> PacketOptions {
         let order = self.order;
         let mut found = PacketOptions::default();

@@ -10,7 +10,7 @@ pub(crate) struct Marks {
     pub capable_packets: u64,
     /// Packets that a queue marked.
     pub marked_packets: u64,
-    /// Segments that tell the other side of marks, and those that answer that.
+    /// Segments that echo marks to the other side, and those that answer the echo.
     echoes: u64,
     answers: u64,
     /// The three header bits are a counter, RFC 9768: it begins with 5, which sets AE.

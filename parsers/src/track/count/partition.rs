@@ -14,7 +14,7 @@ pub(crate) struct Share<'a> {
     pub facts: &'a mut [PacketFacts],
 }
 
-/// Divides `groups` into shares of at least so many packets, but for the last one of each part of `states`.
+/// Divides `groups` into shares with a minimum of packets, except the last one of each part of `states`.
 pub(crate) fn shares<'a>(
     states: &'a mut Arena<ConnectionState>,
     mut groups: &'a [Group],

@@ -9,7 +9,7 @@ pub(crate) struct ConnectionState {
     pub sides: [Option<Direction>; 2],
 }
 
-/// What counting tells of one packet.
+/// The result of counting one packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PacketFacts {
     pub gap_ns: Option<i64>,

@@ -71,7 +71,7 @@ impl States {
         }
     }
 
-    /// Bytes that the states of so many connections take, without what each has apart.
+    /// Bytes that the states of this many connections take, without what each allocates itself.
     pub(crate) fn bytes_of(connections: usize) -> u64 {
         (connections * size_of::<ConnectionState>()) as u64
     }

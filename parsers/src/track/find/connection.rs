@@ -29,7 +29,7 @@ pub(crate) struct Connection {
 const V6: u8 = 1;
 /// The first packet came from the higher endpoint.
 const FIRST_HIGH: u8 = 2;
-/// A SYN or SYN-ACK told who initiated, ...
+/// A SYN or SYN-ACK showed who initiated, ...
 const TOLD: u8 = 4;
 /// ... and it was the higher endpoint.
 const TOLD_HIGH: u8 = 8;
@@ -40,7 +40,7 @@ const RESET: u8 = 32;
 const BASE: u8 = 64;
 
 impl Connection {
-    /// Begins with `segment`; the initiator is thought to be who sent it, or if `turned` the other side.
+    /// Begins with `segment`; its sender is taken for the initiator, or if `turned` the other side.
     pub(crate) fn new(key: &Key, vlan: u16, segment: &Segment, turned: bool) -> Self {
         let mut bits = if key.v6 { V6 } else { 0 };
         if segment.is_from_high() != turned {
@@ -132,7 +132,7 @@ impl Connection {
         self.has(BASE << side) && self.bases_or_network[side] != segment.seq
     }
 
-    /// Keeps what `segment` says; whether that turned the direction.
+    /// Takes in `segment`; returns whether that turned the direction.
     #[inline]
     fn note(&mut self, segment: &Segment, suspicion: &Suspicion) -> bool {
         if self.protocol != TCP {
@@ -173,7 +173,7 @@ impl Connection {
         turned
     }
 
-    /// Takes in a packet that its receiver refuses: it says nothing of the connection.
+    /// Takes in a packet that its receiver refuses, which does not change the connection.
     #[inline]
     pub(crate) fn take_refused(&mut self, segment: &Segment, throughput: &mut Throughput) {
         let side = usize::from(segment.is_from_high());

@@ -1,4 +1,4 @@
-//! Packets to connections: finds the one of each packet, or begins it.
+//! Finds the connection of each packet, or begins it.
 
 use std::collections::HashSet;
 
@@ -277,7 +277,7 @@ impl Connections {
         connection
     }
 
-    /// Bytes that may be taken at once by so many more packets.
+    /// Bytes that this many more packets may take at once.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         self.index.growth(more) + self.throughput.growth(more) + self.queue_pairs.growth(more)
     }

@@ -26,7 +26,7 @@ pub(super) struct Joined {
     pub from_high: bool,
 }
 
-/// A part that came before the first one, and what the first one said of it.
+/// A fragment that came before the first one, with its key as that one has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Early {
     pub key: Key,

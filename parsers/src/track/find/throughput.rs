@@ -108,7 +108,7 @@ impl Throughput {
         (self.lanes.capacity() * size_of::<Lane>() + bins) as u64 + self.index.bytes()
     }
 
-    /// Bytes that its lists may grow by at once with so many more packets.
+    /// Bytes by which its lists may grow at once with this many more packets.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         let grows = |length: usize, capacity: usize, size: usize| {
             if length + more > capacity {

@@ -221,7 +221,7 @@ impl QueuePairs {
         self.list.iter().map(|(_, pair)| pair)
     }
 
-    /// Bytes that its tables may grow by at once with so many more packets.
+    /// Bytes by which its tables may grow at once with this many more packets.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         if self.list.len() == 0 {
             return 0;

@@ -11,7 +11,7 @@ const MOST: usize = 1024;
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     number: u32,
-    /// None where it was sent again, so that nobody knows which one is answered (Karn).
+    /// None where it was sent again, so that it is unknown which one is answered (Karn).
     time: Option<i64>,
 }
 

@@ -8,7 +8,7 @@ use crate::decode::rdma::{Answer, Operation, Place, Rdma, Service};
 use crate::decode::segment::{Segment, since};
 use crate::track::rtt::Rtt;
 
-/// So many answers in a row that are far away from the requests are answers to others.
+/// This many answers in a row that are far from the requests are answers to others.
 const MOST_FAR_ANSWERS: u8 = 3;
 
 /// Sender and receiver of packets, and the network they are in.
@@ -206,7 +206,7 @@ impl QueuePair {
                 since: lost,
                 was_lost,
             } => {
-                // Whoever sends it again has heard of the loss: that takes longer than the way to the receiver and back.
+                // A sender repeats it after it learned of the loss, which takes longer than a round trip.
                 let is_soon = self.rtt.samples > 0 && since(time, lost) < self.rtt.min_ns;
                 if is_soon || !may_resend {
                     self.counts.out_of_order_packets += 1;

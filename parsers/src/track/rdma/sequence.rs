@@ -39,7 +39,7 @@ impl Hole {
     }
 }
 
-/// What the number of a packet says.
+/// Where the number of a packet lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
     /// Ahead of all, with so many passed over.
@@ -57,7 +57,7 @@ pub(super) enum Arrival {
 pub(super) enum Skip {
     None,
     Any,
-    /// One for each packet of an answer of so many bytes, in packets of a length that is not known to all.
+    /// One for each packet of an answer of this many bytes; the length of its packets may be unknown.
     AnswerOf {
         bytes: u32,
         packet: Option<u32>,

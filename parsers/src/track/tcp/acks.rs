@@ -33,7 +33,7 @@ impl Tcp {
             return context;
         }
         if !segment.is_timed() {
-            // Nobody knows when it came.
+            // Its time is unknown.
             self.bits &= !WAITS;
         }
         context.all = self.has(STARTED) && ack >= self.end;
@@ -79,7 +79,7 @@ impl Tcp {
     pub(super) fn advance(&mut self, ack: i64, time: i64) -> Option<i64> {
         let una = self.una;
         self.una = ack;
-        // RFC 6298 3, Karn's algorithm: where any of the octets was sent twice, nobody knows which sending is
+        // RFC 6298 3, Karn's algorithm: where any of the octets was sent twice, it is unknown which sending is
         // acknowledged.
         let ambiguous = self
             .rare

@@ -15,7 +15,7 @@ use crate::decode::segment::Segment;
 const LONGEST_FLIGHT: u64 = 1 << 31;
 
 impl Tcp {
-    /// Takes in `segment` of this side, on both sides, if it is of that kind; whether it is.
+    /// Takes in `segment` of this side, on both sides, if it is of that kind; returns whether it is.
     #[inline]
     pub(crate) fn goes_on(
         &mut self,
@@ -178,7 +178,7 @@ mod tests {
         window: u16,
         sacked: bool,
         wait_ns: i64,
-        /// Length of options that tell nothing.
+        /// Length of options without information.
         options: u8,
         /// How often it is sent.
         times: u8,

@@ -39,7 +39,7 @@ def check(*, quiet: bool, quick: bool, output_format: str) -> int:
 
     from flowsweep.testbed.checks import machine, permission
 
-    say = _nothing if quiet else _say
+    say = _discard if quiet else _say
     findings = [permission.namespaces()] if quick else machine.check(say)
     bad = [finding for finding in findings if finding.level == "bad"]
     if output_format == "json":
@@ -47,12 +47,12 @@ def check(*, quiet: bool, quick: bool, output_format: str) -> int:
         printing.exact(json.dumps(answer, indent=1) + "\n")
     elif not quiet:
         for finding in findings:
-            printing.styled(f"{_shown(finding)}\n")
+            printing.styled(f"{_format(finding)}\n")
         print(f"\n{_verdict(len(findings), len(bad), quick=quick)}")
     return 1 if bad else 0
 
 
-def _nothing(text: str) -> None:
+def _discard(text: str) -> None:
     del text
 
 
@@ -67,17 +67,17 @@ def _verdict(count: int, bad: int, *, quick: bool) -> str:
     return f"This machine {can}. {bad} of {count} {'is' if bad == 1 else 'are'} bad."
 
 
-def _shown(finding: Finding) -> str:
+def _format(finding: Finding) -> str:
     """Level, name and text in columns, within the width of the terminal."""
     width = max(60, shutil.get_terminal_size().columns)
     columns = " " * (LEVEL_WIDTH + NAME_WIDTH)
     lines = textwrap.wrap(
         printing.visible(finding.text), width - len(columns), break_on_hyphens=False
     )
-    shown = f"{_coloured(finding.level)}{finding.name:<{NAME_WIDTH}}" + f"\n{columns}".join(lines)
+    shown = f"{_colour(finding.level)}{finding.name:<{NAME_WIDTH}}" + f"\n{columns}".join(lines)
     if finding.remedy is None:
         return shown
-    # Less far in: it often is a command, which should stay in one line.
+    # Indented less: it is often a command, which should stay on one line.
     remedy = textwrap.fill(
         printing.visible(finding.remedy),
         width,
@@ -88,7 +88,7 @@ def _shown(finding: Finding) -> str:
     return f"{shown}\n{remedy}"
 
 
-def _coloured(level: str) -> str:
+def _colour(level: str) -> str:
     """The word in its column, in colour where a person looks at a terminal."""
     word = f"{level:<{LEVEL_WIDTH}}"
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:

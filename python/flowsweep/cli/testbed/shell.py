@@ -1,4 +1,4 @@
-"""A shell, or a command, on an emulated network."""
+"""`flowsweep testbed shell`: runs a shell, or a command, on an emulated network."""
 
 from __future__ import annotations
 

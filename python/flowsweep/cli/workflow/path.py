@@ -1,4 +1,4 @@
-"""The places of the workflow and of the experiments that come with flowsweep."""
+"""`flowsweep workflow path`: prints where the workflow and the bundled experiments are."""
 
 from __future__ import annotations
 

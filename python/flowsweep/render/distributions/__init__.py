@@ -30,7 +30,7 @@ __all__ = [
     "select_pool",
 ]
 
-#: A distribution of fewer values is no more than these values.
+#: Fewer values have no shape of a distribution.
 LEAST_VALUES = 20
 
 
@@ -56,7 +56,7 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
 
 
 def censored(flows: int) -> str | None:
-    """What the distribution does not know of flows that the capture does not show whole."""
+    """Says how many flows the capture does not hold whole, so that their sizes are lower bounds."""
     if not flows:
         return None
     return (

@@ -141,7 +141,7 @@ def _curves(line: pl.DataFrame, rows: pl.DataFrame, column: Column) -> list[Curv
         line.iter_rows(named=True),
         key=lambda row: (not row["is_reference"], _distance(row["x"], start)),
     )
-    kept = [order[place] for place in cuts.evenly(len(order), MAX_CURVES)]
+    kept = [order[place] for place in cuts.choose_evenly(len(order), MAX_CURVES)]
     outward = [row for row in kept if not row["is_reference"]]
     colours = dict(zip((row["point"] for row in outward), theme.ramp(len(outward)), strict=True))
     return [

@@ -109,7 +109,7 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
     shown = context.series_in(rows)
     every = [pools(context.of(rows, one), quantity.parts) for one in shown]
     room = MAX_PANELS // len(parts)
-    given = cuts.fair([min(len(own_rows), MAX_POINTS) for own_rows in every], room)
+    given = cuts.share_room([min(len(own_rows), MAX_POINTS) for own_rows in every], room)
     found = []
     for one, own_rows, most in zip(shown, every, given, strict=True):
         own = context.of(rows, one)

@@ -35,7 +35,7 @@ def pools(rows: pl.DataFrame, parts: str | None) -> dict[Pool, str]:
 
 def kept(context: Context, every: list[Pool], one: Series, most: int) -> list[Pool]:
     """The baseline and the ends of each axis; of runs that stand alone the first ones."""
-    chosen = points.extremes(context, one.app, one.problem, most)
+    chosen = points.choose_extremes(context, one.app, one.problem, most)
     found = [pool for point in chosen for pool in every if pool[0] == point]
     return found[:most] or every[:most]
 

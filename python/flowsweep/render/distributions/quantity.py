@@ -27,10 +27,10 @@ class Quantity:
         query: The query that has the steps.
         column: Its column of values.
         title: The axis of the values, with the unit.
-        of: What the shares are of, `flows`.
+        of: The noun that the shares are of, such as `flows`.
         parts: The column that parts the rows of a point, each with panels of its own.
         labels: Label expression of the ticks.
-        scale: The axis counts in so much of the column's unit.
+        scale: The unit of the axis, in units of the column.
     """
 
     query: str
@@ -79,7 +79,7 @@ def steps(rows: pl.DataFrame, quantity: Quantity, span: Span) -> list[dict[str, 
 def x_axis(quantity: Quantity, span: Span, *, titled: bool, most_ticks: int) -> charts.Channel:
     """The log axis of the values, with a place for 0 where there is one."""
     low, high, zero = span
-    # A number beside that of 0 would touch it.
+    # The next number would touch that of 0.
     first = low * (zero / low) ** 2 * (high / low) ** 0.04 if zero else low
     ticks = axes.log_ticks(first, high, most_ticks)
     return charts.field(
@@ -101,6 +101,6 @@ def y_axis(shares: list[int], *, labelled: bool, field: str = "y") -> charts.Cha
         f"{field}:Q",
         title=None,
         scale=axes.scale(domain=[0, 100], nice=False),
-        # Labels that are there and not seen leave the titles of all panels at one height.
+        # Invisible labels keep the titles of all panels at one height.
         axis=axes.axis(values=shares, labelOpacity=int(labelled), minExtent=LEFT, maxExtent=LEFT),
     )

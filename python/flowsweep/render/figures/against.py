@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import numbers
 from flowsweep.render import differences, outcome_words
 from flowsweep.render.tables import (
-    Column,
     application,
     cut_note,
     figures,
     ordered,
+    ratio_columns,
     table,
     words,
 )
@@ -42,17 +41,7 @@ def draw(context: Context) -> Markup | None:
         words("point", rows, lambda row: row["label"]),
         figures(f"here{unit}", [row[own] for row in rows]),
         figures(f"there{unit}", [row[its] for row in rows]),
-        figures("ratio", [row["ratio"] for row in rows]),
-        Column(
-            "95 % interval",
-            [
-                numbers.NONE
-                if row["ratio_low"] is None
-                else numbers.interval(row["ratio_low"], row["ratio_high"])
-                for row in rows
-            ],
-        ),
-        Column("runs", [f"{row['runs_used']}, {row['other_runs']}" for row in rows]),
+        *ratio_columns(rows, "other_runs"),
     ]
     return table("against", columns) + cut_note(len(rows), len(shared), "against")
 

@@ -57,10 +57,10 @@ def _has_window(rows: pl.DataFrame) -> bool:
 
 
 def _panel(rows: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str) -> Any:
-    x_ends = _ends(every["bdp_bytes"])
-    y_ends = _ends(pl.concat([every["in_flight_bytes"], every["window_bytes"].drop_nulls()]))
-    x = _channel("x:Q", "bandwidth-delay product (bytes)", x_ends)
-    y = _channel("y:Q", "bytes in flight", y_ends)
+    x_ends = _scale_ends(every["bdp_bytes"])
+    y_ends = _scale_ends(pl.concat([every["in_flight_bytes"], every["window_bytes"].drop_nulls()]))
+    x = axes.log_channel("bandwidth-delay product (bytes)", x_ends, axes.MAX_TICKS, "x:Q")
+    y = axes.log_channel("bytes in flight", y_ends, axes.MAX_TICKS, "y:Q")
     ends = max(x_ends[0], y_ends[0]), min(x_ends[1], y_ends[1])
     layers: list[Any] = []
     if ends[0] < ends[1]:
@@ -95,19 +95,9 @@ def _panel(rows: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, 
     )
 
 
-def _ends(sizes: pl.Series) -> tuple[float, float]:
+def _scale_ends(sizes: pl.Series) -> tuple[float, float]:
     """The ends of a log scale, a little beyond what is drawn."""
     return 0.7 * float(sizes.min()), 1.4 * float(sizes.max())  # type: ignore[arg-type]
-
-
-def _channel(field: str, title: str, ends: tuple[float, float]) -> charts.Channel:
-    ticks = axes.log_ticks(*ends)
-    return charts.field(
-        field,
-        title=title,
-        scale=axes.scale(type="log", domain=list(ends), nice=False),
-        axis=axes.axis(values=ticks, labelExpr=axes.prefix_labels(ticks)),
-    )
 
 
 def _tooltip(row: dict[str, Any]) -> str:

@@ -34,7 +34,7 @@ def draw(context: Context) -> Figure | None:
     rows = every.filter(pl.col("kind") == "number")
     if rows.filter(~pl.col("axis").is_in(OWN_FIGURES)).is_empty():
         return None
-    return _drawn(
+    return _draw(
         context,
         every.with_columns(
             outcome=pl.lit(COMPLETION),
@@ -52,11 +52,11 @@ def draw_outcomes(context: Context, query: str) -> Figure | None:
     return (
         None
         if every.filter(pl.col("kind") == "number").is_empty()
-        else _drawn(context, every, query)
+        else _draw(context, every, query)
     )
 
 
-def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
+def _draw(context: Context, every: pl.DataFrame, query: str) -> Figure:
     rows = every.filter(pl.col("kind") == "number")
     is_time = not outcome_words.has_others(every["outcome"])
     ratio = "completion time ÷ baseline" if is_time else "times worse than at the baseline"
@@ -81,7 +81,7 @@ def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
             one,
             usable["slowdown"],
             width,
-            named=_named(own, one, alone=alone, is_time=is_time),
+            named=_panel_title(own, one, alone=alone, is_time=is_time),
         )
         for line, one, own in drawn
     ]
@@ -113,7 +113,7 @@ def _drawn(context: Context, every: pl.DataFrame, query: str) -> Figure:
     )
 
 
-def _named(rows: pl.DataFrame, one: Series, *, alone: bool, is_time: bool) -> str:
+def _panel_title(rows: pl.DataFrame, one: Series, *, alone: bool, is_time: bool) -> str:
     """The title of a panel: the values by which it differs from the other panels."""
     parts = [] if alone else [one.label]
     parts += [] if is_time else [outcome_words.quantity(rows.row(0, named=True))]

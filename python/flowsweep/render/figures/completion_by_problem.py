@@ -43,4 +43,4 @@ def draw(context: Context) -> Markup | None:
 
 def note(context: Context) -> str | None:
     """Which captures the traffic rests on."""
-    return doubts.of_traffic(context)
+    return doubts.note_traffic(context)

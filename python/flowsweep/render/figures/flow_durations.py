@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from flowsweep import numbers
-from flowsweep.render import axes, distributions, doubts
-from flowsweep.render.figure import Context, Figure, sentence
+from typing import TYPE_CHECKING
+
+from flowsweep.render import axes, distributions
+from flowsweep.render.distributions.flows import draw_flows
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context, Figure
 
 QUANTITY = distributions.Quantity(
     query="flow_durations",
@@ -18,20 +22,4 @@ QUANTITY = distributions.Quantity(
 
 def draw(context: Context) -> Figure | None:
     """How long flows last."""
-    rows = context.rows(QUANTITY.query)
-    if distributions.are_few(rows, "of_flows"):
-        return None
-    chart, drawn = distributions.chart(context, rows, QUANTITY)
-    flows, censored = int(rows["flows"].sum()), int(rows["censored_flows"].sum())
-    return Figure(
-        name=QUANTITY.query,
-        caption=sentence(
-            f"{numbers.plural(flows, 'flow direction')} of all hosts, each once; forward: from "
-            "the initiator of the connection.",
-            drawn,
-            distributions.censored(censored),
-            doubts.of_traffic(context),
-        ),
-        chart=chart,
-        rows=rows,
-    )
+    return draw_flows(context, QUANTITY)

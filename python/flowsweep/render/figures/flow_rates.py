@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from flowsweep import numbers
-from flowsweep.render import axes, distributions, doubts
-from flowsweep.render.figure import Context, Figure, sentence
+from typing import TYPE_CHECKING
+
+from flowsweep.render import axes, distributions
+from flowsweep.render.distributions.flows import draw_flows
+
+if TYPE_CHECKING:
+    from flowsweep.render.figure import Context, Figure
 
 QUANTITY = distributions.Quantity(
     query="flow_rates",
@@ -18,22 +22,9 @@ QUANTITY = distributions.Quantity(
 
 def draw(context: Context) -> Figure | None:
     """How fast flows are."""
-    rows = context.rows(QUANTITY.query)
-    if distributions.are_few(rows, "of_flows"):
-        return None
-    chart, drawn = distributions.chart(context, rows, QUANTITY)
-    flows, censored = int(rows["flows"].sum()), int(rows["censored_flows"].sum())
-    return Figure(
-        name=QUANTITY.query,
-        caption=sentence(
-            f"{numbers.plural(flows, 'flow direction')} of all hosts, each once; forward: from "
-            "the initiator of the connection.",
-            "Payload divided by the duration of the direction; single packets have none and are "
-            "left out.",
-            drawn,
-            distributions.censored(censored),
-            doubts.of_traffic(context),
-        ),
-        chart=chart,
-        rows=rows,
+    return draw_flows(
+        context,
+        QUANTITY,
+        "Payload divided by the duration of the direction; single packets have none and are left "
+        "out.",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, charts, doubts, theme
+from flowsweep.render import axes, charts, doubts, equal_rates, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
@@ -59,7 +59,7 @@ def draw(context: Context) -> Figure | None:
             "Of Zeek's flows the duration is that of their connection."
             if drawn["is_of_zeek"].any()
             else None,
-            doubts.of_traffic(context, rows),
+            doubts.note_traffic(context, rows),
             "Dotted: equal rate. A direction of one packet lasts 0 s.",
         ),
         chart=chart,
@@ -110,7 +110,8 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
             "rect", color=theme.GRID
         )
         layers.append(band.encode(y=y, y2="end:Q", x=charts.value(0), x2=charts.value("width")))
-    layers += _equal_rates(x, y, (short, long), (small, large))
+    slopes = [(rate / 8, name) for rate, name in RATES]
+    layers += equal_rates.draw_lines(slopes, x, y, ((short, long), (small, large)), (5, -7))
     points = [
         {
             "x": row["duration_s"] if row["duration_s"] > 0 else short / time_step,
@@ -169,31 +170,3 @@ def _span(column: pl.Series, low: float, high: float) -> tuple[float, float]:
     if most * 1.15 < top / math.sqrt(10):
         top /= math.sqrt(10)
     return min(bottom, top / 100), top
-
-
-def _equal_rates(
-    x: charts.Channel, y: charts.Channel, times: tuple[float, float], sizes_: tuple[float, float]
-) -> list[charts.Chart]:
-    """Dotted lines of equal rate, named in the margin where they leave the plot."""
-    marks = []
-    for rate, name in RATES:
-        begin = max(times[0], sizes_[0] * 8 / rate)
-        end = min(times[1], sizes_[1] * 8 / rate)
-        if begin >= end:
-            continue
-        ends = [{"x": t, "y": t * rate / 8} for t in (begin, end)]
-        line = charts.Chart(values(ends)).mark(
-            "line", strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS
-        )
-        marks.append(line.encode(x=x, y=y))
-        leaves_right = end == times[1]
-        words = charts.Chart(values([{**ends[1], "text": name}])).mark(
-            "text",
-            align="left" if leaves_right else "center",
-            dx=5 if leaves_right else 0,
-            dy=0 if leaves_right else -7,
-            fontSize=11,
-            color=theme.MUTED,
-        )
-        marks.append(words.encode(x=x, y=y, text="text:N"))
-    return marks

@@ -85,9 +85,9 @@ def note(context: Context) -> str | None:
     """Sentences on the captures behind the traffic, and on the shortest time it is known for."""
     return (
         sentence(
-            doubts.unplaced(context),
+            doubts.note_unplaced(context),
             merged.note(context, context.rows("lightpaths")),
-            doubts.of_traffic(context),
+            doubts.note_traffic(context),
         )
         or None
     )

@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from flowsweep import numbers
-from flowsweep.render import axes, charts, doubts, points, stacked
+from flowsweep.render import axes, charts, doubts, held_senders, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
+from flowsweep.render.held_senders import CLASSES, FEW, NOTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import polars as pl
+
     from flowsweep.render.theme import Series
 
-# column, in the legend, beside a bar and in the sentence, colour: none of an application's first
-CLASSES = (
-    ("own_share", "application", "the application itself", "var(--app-6)"),
-    ("wait_share", "other side", "waiting for the other side", "var(--app-4)"),
-    ("sender_share", "sender's buffer", "the sender's socket buffer", "var(--app-7)"),
-    ("receiver_share", "receiver's window", "the receiver's window", "var(--app-5)"),
-    ("network_share", "network", "the network", "var(--app-8)"),
-    ("unknown_share", "cannot tell", "nobody knows what", "var(--grid)"),
-)
-KNOWN = CLASSES[:-1]
-HOLDERS = KNOWN[1:]
-#: What the network took of waits for the other side.
-PATH = ("wait_rtt_share", "wait_link_share", "wait_queue_share")
 WORDS = 230
-#: The reason of the query for the part of a direction that is not known where its rest is.
-IN_PART = "headers do not tell"
-#: A share that is worth a word beside a bar.
-NOTABLE = 0.0005
-#: So many applications have a sentence each; of more, so many standouts are named.
-FEW = 3
-BASELINE = "the baseline"
-NOTHING = "did anything else hold it"
-#: Less of the sending time than this known: no sentence about it.
-MOSTLY = 0.5
-#: What is left of a whole by rounding alone.
-CLOSED = 0.01
-#: A link is full that carries so much of its rate, mean over the run.
-FULL = 0.9
-#: Where UDP carried more of the payload than this, the sentence is of the TCP flows by name.
-BESIDE = 0.1
 
 
 def draw(context: Context) -> Figure | None:
@@ -58,7 +29,7 @@ def draw(context: Context) -> Figure | None:
     names = [points.labels(frame) for frame in frames]
     left = max(map(points.width, names))
     # The same in every panel, because they share one legend.
-    drawn = [points.drawn(frame) for frame in frames]
+    drawn = [points.choose_drawn(frame) for frame in frames]
     kinds = stacked.kinds_in(
         drawn, ((column, label, colour) for column, label, _, colour in CLASSES)
     )
@@ -67,7 +38,7 @@ def draw(context: Context) -> Figure | None:
         for frame, one in zip(frames, shown, strict=True)
     ]
     unknown, total = int(rows["unknown_directions"].sum()), int(rows["directions"].sum())
-    reasons = _reasons(rows)
+    reasons = held_senders.list_reasons(rows)
     return Figure(
         name="limits",
         finding=_finding(context, shown, rows),
@@ -75,19 +46,19 @@ def draw(context: Context) -> Figure | None:
             f"{numbers.count(total)} TCP flow directions with payload"
             + ("" if context.stands_alone else f" of the valid runs,{context.terms.of_runs}")
             + ", each in the capture of the host that sent.",
-            doubts.of_tcp_alone(rows),
-            doubts.accompanied(context),
+            doubts.note_udp(rows),
+            doubts.note_accompanied(context),
             "Bars: the time of each flow from first data to last acknowledgement; a flow counts as "
             "much as its payload"
             + (
-                f"; in single flows up to {numbers.share(_most(rows))} was not the application's."
-                if _most(rows) is not None
+                f"; in single flows up to {numbers.share(most)} was not the application's."
+                if (most := _find_most(rows)) is not None
                 else "."
             ),
-            points.left_out(frames, "limits"),
+            points.note_left_out(frames, "limits"),
         ),
         notes="Inferred from headers. "
-        + "".join(f"{text} " for text in [_untold(unknown, reasons)] if text)
+        + "".join(f"{text} " for text in [held_senders.describe_unknown(unknown, reasons)] if text)
         + "Application: nothing was left to send, and no answer under way. "
         "Other side: an answer was under way; of this the other host took what its own "
         "application took, by its capture, and the network at least the smallest RTT for each "
@@ -100,259 +71,31 @@ def draw(context: Context) -> Figure | None:
 
 def _finding(context: Context, shown: Sequence[Series], rows: pl.DataFrame) -> str:
     """What the numbers say; of captures alone a sentence for those with most traffic."""
-    certain = doubts.reliable(context, shown)
+    certain = doubts.select_reliable(context, shown)
     certain = certain[:FEW] if context.stands_alone else certain
     if not certain:
         return ""
     frames = [context.of(rows, one) for one in certain]
-    return finding(frames, [one.label for one in certain], is_swept=not context.stands_alone)
+    return held_senders.describe(
+        frames, [one.label for one in certain], is_swept=not context.stands_alone
+    )
 
 
-def _untold(unknown: int, reasons: Sequence[str]) -> str | None:
-    """Which directions are not known at all, and whether parts of others are not."""
-    whole = [reason for reason in reasons if reason != IN_PART]
-    parts = []
-    if unknown:
-        parts.append(f"{numbers.plural(unknown, 'direction')} as a whole ({', '.join(whole)})")
-    if IN_PART in reasons:
-        parts.append(f"parts of {'others' if unknown else 'some directions'} ({IN_PART})")
-    return f"Cannot tell: {' and '.join(parts)}." if parts else None
-
-
-def _reasons(rows: pl.DataFrame) -> list[str]:
-    """Why some directions are not known."""
-    return sorted({part for text in rows["unknown_because"] if text for part in text.split("; ")})
-
-
-def _most(rows: pl.DataFrame) -> float | None:
+def _find_most(rows: pl.DataFrame) -> float | None:
     most = rows["most_held_share"].max()
     return float(most) if isinstance(most, float) else None
-
-
-@dataclass(frozen=True)
-class Held:
-    """What the numbers of one application say.
-
-    Attributes:
-        begin: The point that is told of first: the baseline, if it is known there.
-        pace: Who set the pace at that point, and for which share of the sending time.
-        most: What else held it most at any point, for which share, and where.
-        is_first: Whether that is the point of `begin`.
-        untold: Largest share at any of these points for which headers do not tell.
-        parts: Who took the wait for the other side, where that set the pace.
-        most_parts: The same of `most`.
-        link: How full the link was at the point of `begin`, if it was.
-        full: The other points at which it was.
-    """
-
-    label: str
-    begin: str
-    pace: tuple[str, float]
-    most: tuple[str, float, str]
-    is_first: bool
-    points: int
-    untold: float
-    parts: str
-    most_parts: str
-    link: float | None
-    full: Sequence[str]
-
-
-def held(rows: pl.DataFrame, label: str) -> Held | None:
-    """Reads the points of one application, the baseline first; None if nothing is known.
-
-    Who set the pace is known where what nobody knows would not make another share larger.
-    """
-    known = rows.filter(pl.col("unknown_share").fill_null(1.0) < MOSTLY)
-    clear = [number for number, row in enumerate(known.iter_rows(named=True)) if _is_clear(row)]
-    if not clear:
-        return None
-    chosen = clear[0]
-    names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    first = known.row(chosen, named=True)
-    column, _, pace, _ = max(KNOWN, key=lambda one: first[one[0]])
-    share, place, holder = max(
-        (row[name], -number, words)
-        for number, row in enumerate(known.iter_rows(named=True))
-        for name, _, words, _ in HOLDERS
-    )
-    return Held(
-        label,
-        BASELINE if first["is_baseline"] else names[known.row(chosen)],
-        (pace, first[column]),
-        (holder, share, names[known.row(-place)]),
-        is_first=-place == chosen,
-        points=known.height,
-        untold=known["unknown_share"].max(),  # type: ignore[arg-type]
-        parts=_parts(first) if column == "wait_share" else "",
-        most_parts=_parts(known.row(-place, named=True)) if holder == HOLDERS[0][2] else "",
-        link=first["link_share"] if _is_full(first) else None,
-        full=[
-            names[known.row(number)]
-            for number, row in enumerate(known.iter_rows(named=True))
-            if number != chosen and _is_full(row)
-        ],
-    )
-
-
-def _is_full(row: dict[str, Any]) -> bool:
-    return row["link_share"] is not None and row["link_share"] >= FULL
-
-
-def _is_clear(row: dict[str, Any]) -> bool:
-    second, first = sorted(row[column] for column, *_ in KNOWN)[-2:]
-    return bool(first - second >= row["unknown_share"])
-
-
-def _parts(row: dict[str, Any]) -> str:
-    """What network and other host took of the waits for the other side."""
-    wait = row["wait_share"]
-    if not wait:
-        return ""
-    path, peer = sum(row[column] for column in PATH) / wait, row["wait_peer_share"] / wait
-    if path + peer > 1 - CLOSED:
-        other = f", {numbers.share(peer)} at the other host" if peer >= NOTABLE else ""
-        return f" ({numbers.share(path)} of that in the network{other})"
-    return f" (at least {numbers.share(path)} of that in the network)"
-
-
-def finding(frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: bool = True) -> str:
-    """What the numbers say: a sentence for each application, of many the standouts.
-
-    Args:
-        frames: The points of each application, the baseline first.
-        labels: Their names.
-        is_swept: Whether these are points of a sweep; else each is a run, and has its name.
-    """
-    labels = [_subject(frame, label) for frame, label in zip(frames, labels, strict=True)]
-    holds = [held(frame, label) for frame, label in zip(frames, labels, strict=True)]
-    known = [one for one in holds if one is not None]
-    many = len(known) > FEW
-    sentences = (
-        [_paces(known), _standouts(known)] if many else [_one(one, is_swept) for one in known]
-    )
-    sentences += _full_links(known)
-    untold = max((one.untold for one in known), default=0.0)
-    if untold >= NOTABLE:
-        sentences.append(
-            f"Up to {numbers.share(untold)} of the sending time of a "
-            f"{'point' if is_swept else 'run'} may belong to any of them: headers do not tell."
-        )
-    silent = [label for label, one in zip(labels, holds, strict=True) if one is None]
-    if silent:
-        reasons = _reasons(pl.concat([frame.select("unknown_because") for frame in frames]))
-        sentences.append(
-            f"What holds {_listed(silent)} back: the data cannot answer "
-            f"({', '.join(reasons) or 'no flow lasted'})."
-        )
-    return " ".join(sentences)
-
-
-def _subject(rows: pl.DataFrame, label: str) -> str:
-    """An application, or its TCP flows where UDP carried a part of its payload."""
-    shares = [1 - share for share in rows["udp_share"].drop_nulls()]
-    if min(shares, default=1) >= 1 - BESIDE:
-        return label
-    part = numbers.shares(min(shares), max(shares))
-    return f"the TCP flows of {label} ({part} of its payload)"
-
-
-def _one(one: Held, is_swept: bool) -> str:
-    pace, share = one.pace
-    where = f"At {one.begin} {pace}" if is_swept else f"{pace[0].upper()}{pace[1:]}"
-    text = f"{where} set the pace of {one.label} for {numbers.share(share)} of the sending time"
-    text += one.parts
-    if one.link is not None:
-        text = (
-            f"At {one.begin} the link set the pace of {one.label}: it was {_filled(one.link)} full"
-        )
-    holder, most, where = one.most
-    if one.points == 1:
-        return f"{text}."
-    if most < NOTABLE:
-        if one.link is not None or one.full:
-            return f"{text}."
-        nothing = "is anything else known to have held it" if one.untold >= NOTABLE else NOTHING
-        return f"{text}; at no point {nothing}."
-    at = "also there" if one.is_first else f"at {where}"
-    return f"{text}; {holder} held it most {at}, for {numbers.share(most)}{one.most_parts}."
-
-
-def _filled(share: float) -> str:
-    return numbers.share(min(share, 1.0))
-
-
-def _full_links(known: Sequence[Held]) -> list[str]:
-    """Where the link was full, so that what the senders waited for was the network's doing."""
-    found = [
-        f"{one.label}{' also' if one.link is not None else ''} at {_listed(one.full[:FEW])}"
-        + (f" and {len(one.full) - FEW} more points" if len(one.full) > FEW else "")
-        for one in known
-        if one.full
-    ]
-    where = _listed(found) if found else ""
-    text = (
-        f"The link was full for {where}: what the senders waited for there was the network's doing."
-    )
-    return [text] if found else []
-
-
-def _paces(known: Sequence[Held]) -> str:
-    """Who set the pace of how many at the baseline; who was not the application is named."""
-    own = sorted(one.pace[1] for one in known if one.pace[0] == CLASSES[0][2] and one.link is None)
-    others = [
-        f"{one.pace[0]} that of {one.label} for {numbers.share(one.pace[1])}"
-        if one.link is None
-        else f"the link, {_filled(one.link)} full, that of {one.label}"
-        for one in known
-        if one.pace[0] != CLASSES[0][2] or one.link is not None
-    ]
-    parts = []
-    if own:
-        count = f"all {len(own)}" if not others else f"{len(own)} of {len(known)}"
-        parts.append(
-            f"the application itself set the pace of {count} for {numbers.share(own[0])} or more "
-            "of the sending time"
-        )
-    at_baseline = all(one.begin == BASELINE for one in known)
-    where = BASELINE if at_baseline else f"{BASELINE}, or else the first point that is known,"
-    return f"At {where} {_listed([*parts, *others])}."
-
-
-def _standouts(known: Sequence[Held]) -> str:
-    """Those that anything but the application held most, at any point; of the rest, how much."""
-    order = sorted(known, key=lambda one: -one.most[1])
-    if order[0].most[1] < NOTABLE:
-        if max(one.untold for one in known) >= NOTABLE:
-            return "At no point is anything else known to have held any of them."
-        return "At no point did anything else hold any of them."
-    named = [one for one in order[:FEW] if one.most[1] >= NOTABLE]
-    texts = [
-        f"{one.label} ({one.most[0]}, {numbers.share(one.most[1])}"
-        f"{f' at {one.most[2]}' if one.points > 1 else ''})"
-        for one in named
-    ]
-    rest = order[len(named) :]
-    who = rest[0].label if len(rest) == 1 else f"the other {len(rest)}"
-    most = rest[0].most[1]
-    how = f"for {numbers.share(most)} or less at every point" if most >= NOTABLE else "never"
-    return f"Held most by anything else: {', '.join(texts)}; {who} {how}."
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _panel(
     rows: pl.DataFrame, one: Series, kinds: list[tuple[str, str]], left: int, *, alone: bool
 ) -> Any:
     chosen = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    shown = points.drawn(rows)
+    shown = points.choose_drawn(rows)
     bars = [
         stacked.Bar(
             chosen[key],
             [(label, (row[column] or 0.0) * 100) for column, label, _, _ in CLASSES],
-            _beside(row),
+            _label_bar(row),
         )
         for key, row in zip(shown.rows(), shown.iter_rows(named=True), strict=True)
     ]
@@ -373,7 +116,7 @@ def _panel(
     )
 
 
-def _beside(row: dict[str, Any]) -> str:
+def _label_bar(row: dict[str, Any]) -> str:
     """The two largest shares that are not the application's."""
     others = sorted(CLASSES[1:], key=lambda item: -(row[item[0]] or 0.0))[:2]
     texts = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
@@ -11,6 +12,8 @@ from flowsweep.render.figure import Context, Figure, refused, sentence, values
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import polars as pl
 
     from flowsweep.render.theme import Series
@@ -30,7 +33,7 @@ WITHIN = "here by a tenth at most, unless some are smaller than all that were se
 def draw(context: Context) -> Figure | None:
     """Messages per second, and quantiles of their size."""
     rows = context.rows("message_rate")
-    left_out = doubts.left_out(context, "has_content")
+    left_out = doubts.note_left_out(context, "has_content")
     if rows.is_empty():
         return refused("message_rate", rows, left_out)
     shown = context.series_in(rows)
@@ -52,7 +55,7 @@ def draw(context: Context) -> Figure | None:
             f"{numbers.plural(int(rows['runs'].sum()), context.terms.run)}, begun "
             "within the time of the run, each in the capture of the host that sent it"
             + (f"; {numbers.share(far)} seen only far from their sender." if far else "."),
-            doubts.of_tcp_alone(rows),
+            doubts.note_udp(rows),
             "Left: median over the runs of a point; line: from the run with fewest to the one "
             "with most."
             if rows["runs"].max() > 1  # type: ignore[operator]
@@ -65,7 +68,7 @@ def draw(context: Context) -> Figure | None:
             if doubtful
             else None,
             left_out,
-            points.left_out(frames, "message_rate"),
+            points.note_left_out(frames, "message_rate"),
         ),
         notes=sentence(
             "Inferred from headers. Writes that were queued together are one message, so numbers "
@@ -127,9 +130,9 @@ def _panels(
     rows: pl.DataFrame, one: Series, left: int, sizes: tuple[float, float], *, alone: bool
 ) -> list[Any]:
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    shown = points.drawn(rows)
+    shown = points.choose_drawn(rows)
     order = [names[row] for row in shown.rows()]
-    data = [
+    marks = [
         {
             "point": name,
             "low": row["messages_s_min"],
@@ -144,78 +147,82 @@ def _panels(
         for name, row in zip(order, shown.iter_rows(named=True), strict=True)
     ]
     room = theme.FULL_WIDTH - left - GAP
+    widths = (round(room * 0.4), round(room * 0.6))
+    per_second = _span(shown, "messages_s_min", "messages_s_max")
+    rate_axis = partial(axes.log_channel, "messages per second", per_second, 6)
+    size_axis = partial(axes.log_channel, "payload of a message (bytes)", sizes, 6)
+    panels = [
+        _rate_panel(marks, one, rate_axis, _y(order, left)),
+        _size_panel(marks, one, size_axis, _y(order, None)),
+    ]
     height = ROW * len(order)
-
-    def y(*, named: bool) -> charts.Channel:
-        axis = axes.axis(grid=True, labels=named, minExtent=left if named else 0)
-        return charts.field(
-            "point:N", title=None, sort=order, scale=axes.scale(domain=order), axis=axis
+    panels = [
+        panel.properties(width=width, height=height)
+        for panel, width in zip(panels, widths, strict=True)
+    ]
+    if alone:
+        return panels
+    # The name reaches up to the panel beside it, where it stands again.
+    limits = (widths[0] + GAP, widths[1])
+    return [
+        panel.properties(
+            title=charts.title(one.label, color=one.text_colour, frame="group", limit=limit - 24)
         )
+        for panel, limit in zip(panels, limits, strict=True)
+    ]
 
-    def x(field: str, title: str, span: tuple[float, float]) -> charts.Channel:
-        ticks = axes.log_ticks(*span, 6)
-        return charts.field(
-            field,
-            title=title,
-            scale=axes.scale(type="log", domain=list(span), nice=False),
-            axis=axes.axis(values=ticks, labelExpr=axes.prefix_labels(ticks)),
-        )
 
-    def dots(kept: bool) -> Any:
-        chosen = [row for row in data if row["filled"] == kept]
-        return charts.Chart(values(chosen)).mark(
+def _rate_panel(
+    marks: list[dict[str, Any]], one: Series, x: Callable[[str], charts.Channel], y: charts.Channel
+) -> Any:
+    """Messages per second: the median of the runs, on a line from the least to the most."""
+    base = charts.Chart(values(marks))
+    words = base.mark("text", align="left", dx=5, fontSize=11, color=theme.MUTED)
+    return charts.layer(
+        base.mark("rule", strokeWidth=2, opacity=0.6, color=one.colour).encode(
+            x=x("low:Q"), x2="high:Q", y=y
+        ),
+        *(dots.encode(x=x("x:Q"), y=y) for dots in _dots(marks, one)),
+        words.encode(x=charts.field("high:Q"), y=y, text="rate:N"),
+    )
+
+
+def _size_panel(
+    marks: list[dict[str, Any]], one: Series, x: Callable[[str], charts.Channel], y: charts.Channel
+) -> Any:
+    """Sizes of messages: a bar from the 10 % to the 90 % quantile, with median, 99 % and mean."""
+    base = charts.Chart(values(marks))
+    return charts.layer(
+        base.mark("bar", height=6, opacity=0.35, color=one.colour).encode(
+            x=x("p10:Q"), x2="p90:Q", y=y
+        ),
+        base.mark("tick", thickness=2, height=12, color=one.colour).encode(x=x("p99:Q"), y=y),
+        base.mark("text", text=numbers.TIMES, fontSize=14, color=theme.TEXT).encode(
+            x=x("mean:Q"), y=y
+        ),
+        *(dots.encode(x=x("p50:Q"), y=y) for dots in _dots(marks, one)),
+    )
+
+
+def _dots(marks: list[dict[str, Any]], one: Series) -> list[Any]:
+    """Points, open where the number of messages is in doubt; the filled ones come first."""
+    return [
+        charts.Chart(values([row for row in marks if row["filled"] == is_filled])).mark(
             "point",
             shape=one.shape,
             size=45,
             color=one.colour,
-            filled=kept,
+            filled=is_filled,
             strokeWidth=1.5,
-            **({} if kept else {"fill": theme.PAGE}),
+            **({} if is_filled else {"fill": theme.PAGE}),
         )
+        for is_filled in (True, False)
+    ]
 
-    base = charts.Chart(values(data))
-    per_second = _span(shown, "messages_s_min", "messages_s_max")
-    words = base.mark("text", align="left", dx=5, fontSize=11, color=theme.MUTED)
-    title = "messages per second"
-    rates = [
-        base.mark("rule", strokeWidth=2, opacity=0.6, color=one.colour).encode(
-            x=x("low:Q", title, per_second), x2="high:Q", y=y(named=True)
-        ),
-        *(
-            dots(kept).encode(x=x("x:Q", title, per_second), y=y(named=True))
-            for kept in (True, False)
-        ),
-        words.encode(x=charts.field("high:Q"), y=y(named=True), text="rate:N"),
-    ]
-    title = "payload of a message (bytes)"
-    bytes_ = [
-        base.mark("bar", height=6, opacity=0.35, color=one.colour).encode(
-            x=x("p10:Q", title, sizes), x2="p90:Q", y=y(named=False)
-        ),
-        base.mark("tick", thickness=2, height=12, color=one.colour).encode(
-            x=x("p99:Q", title, sizes), y=y(named=False)
-        ),
-        base.mark("text", text=numbers.TIMES, fontSize=14, color=theme.TEXT).encode(
-            x=x("mean:Q", title, sizes), y=y(named=False)
-        ),
-        *(
-            dots(kept).encode(x=x("p50:Q", title, sizes), y=y(named=False))
-            for kept in (True, False)
-        ),
-    ]
-    found: list[Any] = [
-        charts.layer(*rates).properties(width=round(room * 0.4), height=height),
-        charts.layer(*bytes_).properties(width=round(room * 0.6), height=height),
-    ]
-    if not alone:
-        # The name reaches up to the panel beside it, where it stands again.
-        limits = (round(room * 0.4) + GAP, round(room * 0.6))
-        found = [
-            panel.properties(
-                title=charts.title(
-                    one.label, color=one.text_colour, frame="group", limit=limit - 24
-                )
-            )
-            for panel, limit in zip(found, limits, strict=True)
-        ]
-    return found
+
+def _y(order: list[str], left: int | None) -> charts.Channel:
+    """The points below each other, with their names in `left` pixels; None: without names."""
+    axis = axes.axis(grid=True, labels=left is not None, minExtent=left or 0)
+    return charts.field(
+        "point:N", title=None, sort=order, scale=axes.scale(domain=order), axis=axis
+    )

@@ -27,7 +27,7 @@ def draw(context: Context) -> Figure | None:
         return None
     shown = context.series_in(rows)
     every = [distributions.pools(context.of(rows, one), None) for one in shown]
-    given = cuts.fair([min(len(own_rows), MAX_POINTS) for own_rows in every], MAX_PANELS)
+    given = cuts.share_room([min(len(own_rows), MAX_POINTS) for own_rows in every], MAX_PANELS)
     panels = []
     for one, own_rows, most in zip(shown, every, given, strict=True):
         own = context.of(rows, one)

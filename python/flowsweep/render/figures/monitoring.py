@@ -10,21 +10,22 @@ from flowsweep import numbers
 from flowsweep.render import axes, charts, cuts, distributions, doubts, merged, theme
 from flowsweep.render.figure import Context, Figure, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
-from flowsweep.render.throughput import host_names, of_shown_host
+from flowsweep.render.throughput import host_names, select_shown_host
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flowsweep.render.distributions import Pool
+    from flowsweep.render.distributions.quantity import Span
     from flowsweep.render.theme import Series
 
 QUERY = "monitoring"
 COLUMNS, GAP, HEIGHT, LEFT = 4, 8, 110, 44
 #: At most so many points of one application, and panels of all.
 MAX_POINTS, MAX_PANELS = 4, 16
-#: A bit a second.
+#: One bit per second, in Mbit/s.
 LEAST_MBIT_S = 1e-6
-#: Applications of which it is said how much is hidden.
+#: Applications that have a sentence on how much is hidden.
 FINDINGS = 3
 #: Columns, what they are, and their dashes. The mean is the same in every window that runs fill.
 LINES = {"peak_mbit_s": ("peak", [1, 0]), "p99_mbit_s": ("exceeded for 1 % of the time", [4, 3])}
@@ -34,7 +35,7 @@ MEAN, ENDS = "mean_mbit_s", ("min", "max")
 def draw(context: Context) -> Figure | None:
     """Peak, 99 % quantile and mean of the shown host's throughput against the window."""
     every = context.rows(QUERY)
-    shown_host = of_shown_host(context, every)
+    shown_host = select_shown_host(context, every)
     # A window that holds the whole of every run tells no more than the mean.
     is_filled = pl.col("shorter_runs") < pl.col("runs")
     rows = shown_host.filter(is_filled | (pl.col("window_ms") == pl.col("window_ms").min()))
@@ -44,7 +45,7 @@ def draw(context: Context) -> Figure | None:
     pools = [distributions.pools(context.of(rows, one), "direction") for one in shown]
     directions = sorted(set(rows["direction"]), reverse=True)
     room = max(MAX_PANELS // len(directions), 1)
-    given = cuts.fair([min(len(own), MAX_POINTS) for own in pools], room)
+    given = cuts.share_room([min(len(own), MAX_POINTS) for own in pools], room)
     kept = [
         distributions.kept(context, list(own), one, most)
         for one, own, most in zip(shown, pools, given, strict=True)
@@ -93,7 +94,7 @@ def draw(context: Context) -> Figure | None:
             if rows["shorter_runs"].max()
             else None,
             merged.note(context, rows),
-            doubts.of_traffic(context),
+            doubts.note_traffic(context),
             cuts.describe(
                 sum(map(len, kept)),
                 sum(map(len, pools)),
@@ -135,7 +136,7 @@ def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
     """Sentences about the applications whose peaks wide windows hide most."""
     found = [
         (share, words)
-        for one in doubts.reliable(context, context.series_in(rows))
+        for one in doubts.select_reliable(context, context.series_in(rows))
         if (text := finding(one, context.of(rows, one))) is not None
         for share, words in [text]
     ]
@@ -182,64 +183,25 @@ def _panel(
     rows: pl.DataFrame,
     one: Series,
     names: tuple[str, str],
-    span: tuple[float, float, float | None],
+    span: Span,
     *,
     is_left: bool,
     width: int,
 ) -> Any:
-    low, high, zero = span
-    ticks = axes.log_ticks(low * (zero / low) ** 2 if zero else low, high, 5)
-    special = [zero] if zero else []
-    labels = axes.number_labels(ticks)
-    if low < numbers.SMALL_MBIT_S:
-        labels = axes.prefix_labels(ticks, scale=1e6)
-    if zero:
-        labels = f"abs(datum.value / {zero!r} - 1) < 1e-3 ? '0' : {labels}"
-    order = [_width(row) for row in rows.iter_rows(named=True)]
     x = charts.field(
         "window:O",
         title="width of a window" if is_left else None,
-        sort=order,
+        sort=[_width(row) for row in rows.iter_rows(named=True)],
         scale=axes.scale(type="point", padding=0.4),
         axis=axes.axis(labelAngle=0, titleAnchor="start", labelOverlap=False, labelFontSize=11),
     )
-    y = charts.field(
-        "y:Q",
-        title=None,
-        scale=axes.scale(type="log", domain=[low, high], nice=False),
-        axis=axes.axis(
-            values=[*special, *ticks],
-            labelExpr=labels,
-            labels=is_left,
-            minExtent=LEFT,
-            maxExtent=LEFT,
-        ),
-    )
-
-    def at(value: float) -> float:
-        return value if value >= LEAST_MBIT_S else zero or low
-
-    marks = [
-        {
-            "window": _width(row),
-            "low": at(row["peak_mbit_s_min"]),
-            "high": at(row["peak_mbit_s_max"]),
-            "is_filled": row["shorter_runs"] == 0,
-            TIP: _tooltip(row),
-            **{column: at(row[column]) for column in (*LINES, MEAN)},
-        }
-        for row in rows.iter_rows(named=True)
-    ]
-
-    def of(column: str, name: str) -> Any:
-        steps = [{"window": row["window"], "y": row[column], TIP: name} for row in marks]
-        return charts.Chart(values(steps))
-
-    layers: list[Any] = [
-        of(MEAN, "mean").mark("line", color=theme.MUTED, strokeWidth=1.25).encode(x=x, y=y),
-    ]
+    y = _rate_axis(span, labelled=is_left)
+    marks = _marks(rows, span)
+    mean = _line(marks, MEAN, "mean").mark("line", color=theme.MUTED, strokeWidth=1.25)
+    layers: list[Any] = [mean.encode(x=x, y=y)]
     for column, (name, dash) in LINES.items():
-        line = of(column, name).mark("line", color=one.colour, strokeDash=dash, strokeWidth=1.75)
+        line = _line(marks, column, name)
+        line = line.mark("line", color=one.colour, strokeDash=dash, strokeWidth=1.75)
         layers.append(line.encode(x=x, y=y))
     if rows["runs"].max() > 1:  # type: ignore[operator]
         spread = charts.Chart(values([{**row, "y": row["low"]} for row in marks]))
@@ -248,19 +210,7 @@ def _panel(
                 x=x, y=y, y2="high:Q"
             )
         )
-    for is_filled in (True, False):
-        chosen = [
-            {**row, "y": row["peak_mbit_s"]} for row in marks if row["is_filled"] == is_filled
-        ]
-        if chosen:
-            layers.append(
-                charts.Chart(values(chosen))
-                .mark("point",
-                    size=40, shape=one.shape, stroke=one.colour, strokeWidth=1.5,
-                    fill=one.colour if is_filled else theme.PAGE,
-                )
-                .encode(x=x, y=y)
-            )  # fmt: skip
+    layers += [points.encode(x=x, y=y) for points in _peaks(marks, one)]
     name, direction = names
     return charts.layer(*layers).properties(
         width=width,
@@ -270,6 +220,72 @@ def _panel(
             y="throughput (Mbit/s)", application=one.label, point=name, direction=direction
         ),
     )
+
+
+def _rate_axis(span: Span, *, labelled: bool) -> charts.Channel:
+    """The log axis of the rates, with a place for 0 where there is one."""
+    low, high, zero = span
+    ticks = axes.log_ticks(low * (zero / low) ** 2 if zero else low, high, 5)
+    labels = axes.number_labels(ticks)
+    if low < numbers.SMALL_MBIT_S:
+        labels = axes.prefix_labels(ticks, scale=1e6)
+    if zero:
+        labels = f"abs(datum.value / {zero!r} - 1) < 1e-3 ? '0' : {labels}"
+    return charts.field(
+        "y:Q",
+        title=None,
+        scale=axes.scale(type="log", domain=[low, high], nice=False),
+        axis=axes.axis(
+            values=[*([zero] if zero else []), *ticks],
+            labelExpr=labels,
+            labels=labelled,
+            minExtent=LEFT,
+            maxExtent=LEFT,
+        ),
+    )
+
+
+def _marks(rows: pl.DataFrame, span: Span) -> list[dict[str, Any]]:
+    """What is drawn at each width of a window; rates of less than a bit a second are at 0."""
+    low, _, zero = span
+
+    def place(value: float) -> float:
+        return value if value >= LEAST_MBIT_S else zero or low
+
+    return [
+        {
+            "window": _width(row),
+            "low": place(row["peak_mbit_s_min"]),
+            "high": place(row["peak_mbit_s_max"]),
+            "is_filled": row["shorter_runs"] == 0,
+            TIP: _tooltip(row),
+            **{column: place(row[column]) for column in (*LINES, MEAN)},
+        }
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _line(marks: list[dict[str, Any]], column: str, name: str) -> charts.Chart:
+    return charts.Chart(
+        values([{"window": row["window"], "y": row[column], TIP: name} for row in marks])
+    )
+
+
+def _peaks(marks: list[dict[str, Any]], one: Series) -> list[charts.Chart]:
+    """Points at the peaks, open where a run is shorter than the window; the filled ones first."""
+    found = []
+    for is_filled in (True, False):
+        chosen = [
+            {**row, "y": row["peak_mbit_s"]} for row in marks if row["is_filled"] == is_filled
+        ]
+        if chosen:
+            points = charts.Chart(values(chosen)).mark(
+                "point",
+                size=40, shape=one.shape, stroke=one.colour, strokeWidth=1.5,
+                fill=one.colour if is_filled else theme.PAGE,
+            )  # fmt: skip
+            found.append(points)
+    return found
 
 
 def _tooltip(row: dict[str, Any]) -> str:

@@ -24,7 +24,7 @@ RTT = ("rtt_asked_ms", "rtt_ms")
 def draw(context: Context) -> Figure | None:
     """Distribution of packet gaps per point."""
     rows = context.rows("packet_intervals")
-    left_out = doubts.left_out(context, "has_gaps")
+    left_out = doubts.note_left_out(context, "has_gaps")
     if rows.is_empty():
         return refused("packet_intervals", rows, left_out)
     shown = context.series_in(rows)
@@ -59,7 +59,7 @@ def draw(context: Context) -> Figure | None:
             f"a flow{context.terms.of_runs}, at the receiving host if that was captured; "
             f"{numbers.plural(int(pools['runs'].sum()), 'run')}{context.terms.at_all}.",
             "Filled: the direction of each connection with more payload; grey line: the other.",
-            _predicted(rows),
+            _describe_predicted(rows),
             left_out,
             cuts.describe(drawn, sum(numbers_of), "points are drawn", "packet_intervals"),
         ),
@@ -71,7 +71,7 @@ def draw(context: Context) -> Figure | None:
     )
 
 
-def _predicted(rows: pl.DataFrame) -> str | None:
+def _describe_predicted(rows: pl.DataFrame) -> str | None:
     """Which places are predicted, and which gaps the titles count; None where none is."""
     places = [
         name
@@ -83,10 +83,10 @@ def _predicted(rows: pl.DataFrame) -> str | None:
     ]
     if not places:
         return None
-    return f"Dotted: the gap of {', and '.join(places)}. In the titles: {_near(rows)}."
+    return f"Dotted: the gap of {', and '.join(places)}. In the titles: {_describe_near(rows)}."
 
 
-def _near(rows: pl.DataFrame) -> str:
+def _describe_near(rows: pl.DataFrame) -> str:
     """Which gaps the titles count, by the limits of the query."""
     known = rows.filter(pl.col("back_to_back_us") > 0)
     parts = []
@@ -102,7 +102,7 @@ def _near(rows: pl.DataFrame) -> str:
 
 def _panels(context: Context, rows: pl.DataFrame, one: Series, *, alone: bool) -> list[Any]:
     found = distributions.pools(rows, "stream")
-    kept = _kept(context, rows, list(found), one)
+    kept = _choose_pools(context, rows, list(found), one)
     width = theme.FULL_WIDTH if alone else theme.HALF_WIDTH
     frames = [
         rows.filter((pl.col("point") == point) & (run is None or pl.col("run") == run))
@@ -124,19 +124,19 @@ def _panels(context: Context, rows: pl.DataFrame, one: Series, *, alone: bool) -
     ]  # fmt: skip
 
 
-def _kept(
+def _choose_pools(
     context: Context, rows: pl.DataFrame, pools: list[distributions.Pool], one: Series
 ) -> list[distributions.Pool]:
     """The points along the RTT, and the ends of the other axes; of runs that stand alone some."""
-    ends = points.extremes(context, one.app, one.problem, MAX_ROWS)
+    ends = points.choose_extremes(context, one.app, one.problem, MAX_ROWS)
     along = context.model("axis_points").filter(
         pl.col("app") == one.app, pl.col("problem") == one.problem, pl.col("axis") == "rtt",
         pl.col("point").is_in(rows["point"].implode()),
     ).sort("x")["point"].to_list()  # fmt: skip
     room = MAX_ROWS - len([point for point in ends if point not in along])
-    chosen = {along[place] for place in cuts.evenly(len(along), max(room, 2))} | {*ends}
+    chosen = {along[place] for place in cuts.choose_evenly(len(along), max(room, 2))} | {*ends}
     kept = [pool for pool in pools if pool[0] in chosen]
-    return [kept[place] for place in cuts.evenly(len(kept), MAX_ROWS)] or pools[:1]
+    return [kept[place] for place in cuts.choose_evenly(len(kept), MAX_ROWS)] or pools[:1]
 
 
 def _panel(
@@ -151,73 +151,17 @@ def _panel(
     last: bool,
     alone: bool,
 ) -> Any:
-    ticks = [ZERO_US, *(10.0**k for k in range(7))]
-    labels = {ZERO_US: "0"}
-    x = charts.field(
-        "x:Q",
-        title="gap to the packet before" if last else None,
-        scale=axes.scale(type="log", domain=[ZERO_US / 1.35, HIGH_US], nice=False),
-        axis=axes.axis(
-            values=ticks,
-            labels=last,
-            labelExpr=axes.time_labels(
-                [tick / 1e6 for tick in ticks[1:]], {ZERO_US / 1e6: labels[ZERO_US]}
-            ).replace("datum.value", "(datum.value * 1e-6)"),
-        ),
-    )
+    x = _gap_axis(titled=last)
     y = charts.field(
         "share:Q",
         title=None,
         scale=axes.scale(domain=[0, top * 1.08], nice=False),
         axis=axes.axis(tickCount=2, format=",~f"),
     )
-    band = charts.Chart(values([{"x": ZERO_US / 1.35, "end": ZERO_US * 1.35}]))
-    layers: list[Any] = [
-        band.mark("rect", color=theme.GRID).encode(
-            x=x, x2="end:Q", y=charts.value(0), y2=charts.value("height")
-        )
-    ]
-    data = _steps(rows, "data")
-    area = charts.Chart(values(data)).mark(
-        "area",
-        interpolate="step-after",
-        opacity=0.35,
-        color=one.colour,
-        line={"color": one.colour, "strokeWidth": 1.25, "interpolate": "step-after"},
-        clip=True,
-    )
-    layers.append(area.encode(x=x, y=y))
-    steps = [{**step, TIP: "replies"} for step in _steps(rows, "replies")]
-    replies = charts.Chart(values(steps)).mark(
-        "line", interpolate="step-after", strokeWidth=1, color=theme.MUTED, opacity=0.8, clip=True
-    )
-    layers.append(replies.encode(x=x, y=y))
-    zero = [
-        {"x": ZERO_US, "share": row["share"] * 100}
-        for row in rows.filter((pl.col("high_us") == 0) & (pl.col("stream") == "data")).iter_rows(
-            named=True
-        )
-    ]
-    if zero:
-        bar = charts.Chart(values(zero)).mark("bar", width=9, color=one.colour, opacity=0.6)
-        layers.append(bar.encode(x=x, y=y))
     title, places = _peaks(rows, rtt, name)
+    layers = _distribution_layers(rows, one, x, y)
     if places:
-        marks = charts.Chart(values(places))
-        layers.append(
-            marks.mark("rule", strokeDash=[2, 2], color=theme.TEXT, opacity=0.7).encode(x=x)
-        )
-        if first:
-            layers.append(
-                marks.filtered("datum.is_left")
-                .mark("text", align="right", dx=-4, fontSize=11, color=theme.MUTED)
-                .encode(x=x, y=charts.value(6), text="text:N")
-            )
-            layers.append(
-                marks.filtered("!datum.is_left")
-                .mark("text", align="left", dx=4, fontSize=11, color=theme.MUTED)
-                .encode(x=x, y=charts.value(6), text="text:N")
-            )
+        layers += _place_layers(places, x, worded=first)
     head = [one.label, title] if not alone and first else title
     return charts.layer(*layers).properties(
         width=width,
@@ -230,6 +174,69 @@ def _panel(
             x="gap to the packet before", y="share of gaps (%)", application=one.label, point=name
         ),
     )  # fmt: skip
+
+
+def _gap_axis(*, titled: bool) -> charts.Channel:
+    """The log axis of the gaps, with a place for 0."""
+    ticks = [ZERO_US, *(10.0**k for k in range(7))]
+    return charts.field(
+        "x:Q",
+        title="gap to the packet before" if titled else None,
+        scale=axes.scale(type="log", domain=[ZERO_US / 1.35, HIGH_US], nice=False),
+        axis=axes.axis(
+            values=ticks,
+            labels=titled,
+            labelExpr=axes.time_labels(
+                [tick / 1e6 for tick in ticks[1:]], {ZERO_US / 1e6: "0"}
+            ).replace("datum.value", "(datum.value * 1e-6)"),
+        ),
+    )
+
+
+def _distribution_layers(
+    rows: pl.DataFrame, one: Series, x: charts.Channel, y: charts.Channel
+) -> list[Any]:
+    """Gaps between packets with data as an area, those between replies as a line; those of 0."""
+    band = charts.Chart(values([{"x": ZERO_US / 1.35, "end": ZERO_US * 1.35}]))
+    area = charts.Chart(values(_steps(rows, "data"))).mark(
+        "area",
+        interpolate="step-after",
+        opacity=0.35,
+        color=one.colour,
+        line={"color": one.colour, "strokeWidth": 1.25, "interpolate": "step-after"},
+        clip=True,
+    )
+    steps = [{**step, TIP: "replies"} for step in _steps(rows, "replies")]
+    replies = charts.Chart(values(steps)).mark(
+        "line", interpolate="step-after", strokeWidth=1, color=theme.MUTED, opacity=0.8, clip=True
+    )
+    layers = [
+        band.mark("rect", color=theme.GRID).encode(
+            x=x, x2="end:Q", y=charts.value(0), y2=charts.value("height")
+        ),
+        area.encode(x=x, y=y),
+        replies.encode(x=x, y=y),
+    ]
+    zero = rows.filter((pl.col("high_us") == 0) & (pl.col("stream") == "data"))
+    if not zero.is_empty():
+        shares = [{"x": ZERO_US, "share": share * 100} for share in zero["share"]]
+        bar = charts.Chart(values(shares)).mark("bar", width=9, color=one.colour, opacity=0.6)
+        layers.append(bar.encode(x=x, y=y))
+    return layers
+
+
+def _place_layers(places: list[dict[str, Any]], x: charts.Channel, *, worded: bool) -> list[Any]:
+    """A line at each predicted gap; with `worded` its name on the side where there is room."""
+    marks = charts.Chart(values(places))
+    layers = [marks.mark("rule", strokeDash=[2, 2], color=theme.TEXT, opacity=0.7).encode(x=x)]
+    if worded:
+        layers += [
+            marks.filtered(side)
+            .mark("text", align=align, dx=dx, fontSize=11, color=theme.MUTED)
+            .encode(x=x, y=charts.value(6), text="text:N")
+            for side, align, dx in (("datum.is_left", "right", -4), ("!datum.is_left", "left", 4))
+        ]
+    return layers
 
 
 def _steps(rows: pl.DataFrame, stream: str) -> list[dict[str, float]]:

@@ -43,7 +43,7 @@ def draw(context: Context) -> Figure | None:
         name=QUERY,
         caption=sentence(
             "Each panel has the axes of the paper's figure or the entries of its table.",
-            _scaled(shown),
+            _describe_scaled(shown),
             "Where ours is missing, it was not measured or counts something else."
             if shown["ours"].null_count()
             else None,
@@ -60,7 +60,7 @@ def draw(context: Context) -> Figure | None:
     )
 
 
-def _scaled(rows: pl.DataFrame) -> str | None:
+def _describe_scaled(rows: pl.DataFrame) -> str | None:
     """Says by what published values are multiplied."""
     smaller = sorted(set(rows["scale"]) - {1.0})
     if not smaller:
@@ -123,7 +123,7 @@ def _marks(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
                 yield {"x": row["x"], "y": row[whose], "whose": whose, TIP: tip(place, value)}
 
 
-def _of(data: list[dict[str, Any]], whose: str) -> charts.Chart:
+def _curve_of(data: list[dict[str, Any]], whose: str) -> charts.Chart:
     return charts.Chart(values([row for row in data if row["whose"] == whose]))
 
 
@@ -143,7 +143,7 @@ def _ticks(scale: dict[str, Any], most: int) -> dict[str, Any]:
     return axes.axis(tickCount=most, format=",~f", grid=True)
 
 
-def _titled(panel: charts.Chart, name: str, **of: str) -> charts.Chart:
+def _add_title(panel: charts.Chart, name: str, **of: str) -> charts.Chart:
     title = charts.title(
         name, fontSize=12, fontWeight=500, color=theme.MUTED, frame="group", offset=6
     )
@@ -164,12 +164,12 @@ def _curves(rows: pl.DataFrame, name: str) -> charts.Chart:
     y = charts.field("y:Q", title=None, scale=y_scale, axis=_ticks(y_scale, 4))
     layers: list[charts.Chart] = []
     for whose, (colour, _, dash) in LOOKS.items():
-        line = _of(data, whose).mark("line", strokeDash=dash, strokeWidth=1.2, color=colour)
-        layers += [line.encode(x=x, y=y), _mark(_of(data, whose), whose).encode(x=x, y=y)]
+        line = _curve_of(data, whose).mark("line", strokeDash=dash, strokeWidth=1.2, color=colour)
+        layers += [line.encode(x=x, y=y), _mark(_curve_of(data, whose), whose).encode(x=x, y=y)]
     panel = charts.layer(*layers).properties(
         width=theme.FULL_WIDTH // COLUMNS - LEFT - 12, height=CURVE_HEIGHT
     )
-    return _titled(panel, name, y=str(rows["unit"][0]))
+    return _add_title(panel, name, y=str(rows["unit"][0]))
 
 
 def _names(rows: pl.DataFrame, name: str) -> charts.Chart:
@@ -185,7 +185,7 @@ def _names(rows: pl.DataFrame, name: str) -> charts.Chart:
         for place, own in zip(order, found, strict=True)
     ]
     rule = charts.Chart(values(ends)).mark("rule", color=theme.AXIS)
-    marks = [_mark(_of(data, whose), whose).encode(x=x, y=y) for whose in LOOKS]
+    marks = [_mark(_curve_of(data, whose), whose).encode(x=x, y=y) for whose in LOOKS]
     height = LINE_HEIGHT * len(order)
     panel = charts.layer(rule.encode(x=x, x2="end:Q", y=y), *marks).properties(
         width=theme.FULL_WIDTH - NAMES - 60, height=height
@@ -197,6 +197,6 @@ def _names(rows: pl.DataFrame, name: str) -> charts.Chart:
     beside = names.encode(x=charts.value(NAMES), y=y, text="x:N")
     return charts.hconcat(
         beside.properties(width=NAMES, height=height),
-        _titled(panel, name, x=str(rows["unit"][0])),
+        _add_title(panel, name, x=str(rows["unit"][0])),
         spacing=8,
     )

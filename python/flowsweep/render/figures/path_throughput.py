@@ -89,7 +89,7 @@ def _link(rows: pl.DataFrame, line: Line, top: float) -> pl.DataFrame:
     )
 
 
-def _busiest(rows: pl.DataFrame) -> list[tuple[str, str]]:
+def _rank_directions(rows: pl.DataFrame) -> list[tuple[str, str]]:
     """The directions that are drawn, the one with most throughput first."""
     peaks = rows.group_by(DIRECTION).agg(pl.col("throughput_mbit_s").max())
     order = peaks.sort("throughput_mbit_s", *DIRECTION, descending=[True, False, False])
@@ -123,7 +123,7 @@ def _panel(
         dots = data.mark("point", size=14, color=theme.MUTED, clip=True)
         layers += [joined.encode(x=x, y=y), dots.encode(x=x, y=y)]
     ends = []
-    for sender, receiver in _busiest(of_all_axes):
+    for sender, receiver in _rank_directions(of_all_axes):
         own = rows.filter((pl.col("from_site") == sender) & (pl.col("to_site") == receiver))
         if own.is_empty():
             continue

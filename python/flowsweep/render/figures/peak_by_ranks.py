@@ -51,7 +51,7 @@ def draw(context: Context) -> Figure | None:
             "the run.",
             "Dotted: in proportion to the most ranks. All other axes as at the baseline.",
             merged.note(context, rows),
-            doubts.of_traffic(context),
+            doubts.note_traffic(context),
             cuts.describe(
                 sum(line.height for _, line in lines),
                 rows.height,

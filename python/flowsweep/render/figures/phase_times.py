@@ -47,7 +47,7 @@ def draw(context: Context) -> Figure | None:
             "A bar ends before the completion time where ranks waited outside of phases, or had "
             "nothing to do.",
             "Scales differ between applications." if len(shown) > 1 else None,
-            points.left_out([frame for frame, _ in frames], "phase_times"),
+            points.note_left_out([frame for frame, _ in frames], "phase_times"),
         ),
         chart=chart,
         rows=rows,
@@ -109,7 +109,7 @@ def _key(phase: str) -> str:
 
 def _panel(rows: pl.DataFrame, phases: list[str], one: Series, left: int, *, alone: bool) -> Any:
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    drawn = points.drawn(rows)
+    drawn = points.choose_drawn(rows)
     bars = [
         stacked.Bar(
             names[key],

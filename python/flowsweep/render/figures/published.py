@@ -47,7 +47,7 @@ def draw(context: Context) -> Markup | None:
         return f"{row['paper']}, {row['item']}" if several else str(row["item"])
 
     columns = [
-        Column("item", _once([item(row) for row in rows]), is_number=False),
+        Column("item", _blank_repeated([item(row) for row in rows]), is_number=False),
         Column("quantity, and what differs", _quantities(rows), is_number=False),
         Column("published", [_with_unit(row, numbers.plain(row["published"])) for row in rows]),
         Column("ours", [_with_unit(row, numbers.estimate(row["ours"])) for row in rows]),
@@ -79,7 +79,7 @@ def _kind(verdict: str) -> str:
 
 def _quantities(rows: list[Row]) -> list[str]:
     """What was measured; below, where it is another than in the row above, what differs."""
-    differs = _once([row["set_up_differs_in"] or "" for row in rows])
+    differs = _blank_repeated([row["set_up_differs_in"] or "" for row in rows])
     return [
         Markup("{}<small>{}</small>").format(row["quantity"], more) if more else row["quantity"]
         for row, more in zip(rows, differs, strict=True)
@@ -98,6 +98,6 @@ def _with_unit(row: Row, text: str) -> str:
     return text if is_bare else f"{text} {row['unit']}"
 
 
-def _once(cells: list[str]) -> list[str]:
+def _blank_repeated(cells: list[str]) -> list[str]:
     """A cell that repeats the one above it is empty."""
     return ["" if place and cell == cells[place - 1] else cell for place, cell in enumerate(cells)]

@@ -11,9 +11,9 @@ from flowsweep.analysis import grades
 from flowsweep.render.tables import (
     Column,
     badge,
+    choose_listed,
     cut_note,
     grade,
-    listed,
     table,
     words,
 )
@@ -31,7 +31,7 @@ def draw(context: Context) -> Markup | None:
     every = [row for row in context.rows("run_quality").rows(named=True) if row["host"]]
     if not every:
         return None
-    rows = listed(every, _is_fine)
+    rows = choose_listed(every, _is_fine)
 
     def known(row: Row, key: str) -> str:
         return "?" if row[key] is None else numbers.count(row[key])
@@ -43,7 +43,7 @@ def draw(context: Context) -> Markup | None:
             spanner="emulator",
         ),
         Column("dropped", [known(row, "emulator_dropped") for row in rows], spanner="emulator"),
-        Column("unexplained", [_unexplained(row) for row in rows], spanner="emulator"),
+        Column("unexplained", [_describe_unexplained(row) for row in rows], spanner="emulator"),
     ]
     if all(row["emulator_dropped"] is None for row in rows):
         emulator = []
@@ -120,7 +120,7 @@ def note(context: Context) -> str | None:
     )
 
 
-def _unexplained(row: Row) -> str:
+def _describe_unexplained(row: Row) -> str:
     known = [row[key] for key in ("unexplained_frames", "unexplained_packets")]
     if all(value is None for value in known):
         return "?"

@@ -11,9 +11,9 @@ from flowsweep.render import outcome_words
 from flowsweep.render.tables import (
     Column,
     badge,
+    choose_listed,
     cut_note,
     figures,
-    listed,
     table,
     words,
 )
@@ -33,7 +33,7 @@ def draw(context: Context) -> Markup | None:
     every = context.rows("run_table").rows(named=True)
     if not every:
         return None
-    rows = listed(every, _is_fine)
+    rows = choose_listed(every, _is_fine)
     columns = [
         words("run", rows, lambda row: row["run"]),
         Column("status", [_status(row) for row in rows], is_number=False),

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flowsweep import numbers
 from flowsweep.experiment.axes import AXES
 from flowsweep.render import outcome_words
-from flowsweep.render.tables import Column, application, cut_note, figures, ordered, table, words
+from flowsweep.render.tables import (
+    application,
+    cut_note,
+    figures,
+    ordered,
+    ratio_columns,
+    table,
+    words,
+)
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -33,17 +40,7 @@ def draw(context: Context) -> Markup | None:
         words("beside", rows, lambda row: row["beside"]),
         figures("value" if is_mixed else "time (s)", [row[own] for row in rows]),
         figures(f"beside{unit}", [row[its] for row in rows]),
-        figures("ratio", [row["ratio"] for row in rows]),
-        Column(
-            "95 % interval",
-            [
-                numbers.NONE
-                if row["ratio_low"] is None
-                else numbers.interval(row["ratio_low"], row["ratio_high"])
-                for row in rows
-            ],
-        ),
-        Column("runs", [f"{row['runs_used']}, {row['reference_runs']}" for row in rows]),
+        *ratio_columns(rows, "reference_runs"),
     ]
     return table("side_by_side", columns) + cut_note(len(rows), len(every), "side_by_side")
 

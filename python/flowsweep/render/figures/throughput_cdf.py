@@ -9,7 +9,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, distributions, doubts, merged, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence
-from flowsweep.render.throughput import describe_bins, host_names, of_shown_host
+from flowsweep.render.throughput import describe_bins, host_names, select_shown_host
 
 if TYPE_CHECKING:
     from typing import Any
@@ -27,7 +27,7 @@ QUANTITY = distributions.Quantity(
 def draw(context: Context) -> Figure | None:
     """Share of time at or below a rate, with the empty bins as their own place."""
     every = context.rows("throughput_cdf")
-    rows = _drawn(context, every)
+    rows = _select_drawn(context, every)
     if rows.is_empty():
         return None
     bin_ms = describe_bins(rows)
@@ -47,15 +47,15 @@ def draw(context: Context) -> Figure | None:
             "Empty bins count: each line starts at their share.",
             drawn,
             merged.note(context, rows),
-            doubts.of_traffic(context),
+            doubts.note_traffic(context),
         ),
         chart=chart,
         rows=every,
     )
 
 
-def _drawn(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
+def _select_drawn(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     """The narrowest bins of the host that is shown, at each point."""
-    own = of_shown_host(context, rows)
+    own = select_shown_host(context, rows)
     least = pl.col("bin_ms").min().over("point", "host", "direction")
     return own.filter(pl.col("bin_ms") == least)

@@ -51,8 +51,8 @@ def draw(context: Context) -> Figure | None:
             if known
             else None,
             merged.note(context, whole),
-            doubts.of_traffic(context),
-            points.left_out(frames, "throughput_per_core"),
+            doubts.note_traffic(context),
+            points.note_left_out(frames, "throughput_per_core"),
             f"Not drawn: {numbers.plural(guessed, 'row')} whose number of ranks is guessed; all: "
             "flowsweep query throughput_per_core DIR."
             if guessed
@@ -67,7 +67,7 @@ def _core_panel(
     rows: pl.DataFrame, whole: pl.DataFrame, one: Series, left: int, *, alone: bool
 ) -> Any:
     names = dict(zip(map(tuple, whole.rows()), points.labels(whole), strict=True))
-    drawn = points.drawn(whole)
+    drawn = points.choose_drawn(whole)
     columns = set(points.COLUMNS)
     data = []
     for row, full in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True):

@@ -68,9 +68,9 @@ def draw(context: Context) -> Figure | None:
             _own_address(context, rows),
             f"Time shown: {window}.",
             silences.caption(rows.filter(pl.col("cut_before_s") > 0).height),
-            _jumps(context, rows),
+            _describe_jumps(context, rows),
             merged.note(context, rows),
-            doubts.of_traffic(context, rows),
+            doubts.note_traffic(context, rows),
             _scales(context, shown, rows),
             cuts.describe(len(shown), every, "runs are drawn", "throughput_series"),
         ),
@@ -89,19 +89,19 @@ def draw(context: Context) -> Figure | None:
 def _own_address(context: Context, rows: pl.DataFrame) -> str:
     """Whose traffic it is: at which host, and whether its address is a guess."""
     if context.stands_alone:
-        guess = ", which is a guess" if doubts.guessed(context, rows) else ""
+        guess = ", which is a guess" if doubts.note_guessed(context, rows) else ""
         return f"Out and in are of the host's own address in the table above{guess}."
-    return sentence(_captured_at(context, rows), doubts.guessed(context, rows))
+    return sentence(_captured_at(context, rows), doubts.note_guessed(context, rows))
 
 
-def _jumps(context: Context, rows: pl.DataFrame) -> str | None:
+def _describe_jumps(context: Context, rows: pl.DataFrame) -> str | None:
     """Which of the captures shown jump in time: their curve is not of one recording."""
     drawn = rows.select("run", "host").unique()
     facts = context.model("capture_facts").join(drawn, on=["run", "host"])
     captions = {
         f"{row['run']}, {row['host']}: {text}"
         for row in facts.iter_rows(named=True)
-        if (text := grades.jump(row)) is not None
+        if (text := grades.describe_jump(row)) is not None
     }
     return " ".join(sorted(captions)) or None
 
@@ -143,7 +143,7 @@ def _series_panel(
         top = peak
     top = top or 1e-3
     mean: float | None = own["run_mean_mbit_s"].max()  # type: ignore[assignment]
-    own = silences.without(own, "cut_before_s")
+    own = silences.cut_silences(own, "cut_before_s")
     gaps = own.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
     steps = own.select("start_s", "max_mbit_s", "mean_mbit_s").to_dicts()
     # The last value is repeated at the end of its column, else the line falls.

@@ -31,7 +31,7 @@ def draw(context: Context) -> Figure | None:
     shown = context.series_in(rows)
     frames = [context.of(rows, one) for one in shown]
     left = max(points.width(points.labels(frame)) for frame in frames)
-    drawn = [points.drawn(frame) for frame in frames]
+    drawn = [points.choose_drawn(frame) for frame in frames]
     coloured = zip(PARTS.items(), COLOURS, strict=True)
     kinds = stacked.kinds_in(drawn, ((*part, colour) for part, colour in coloured))
     panels = [
@@ -52,7 +52,7 @@ def draw(context: Context) -> Figure | None:
             _without_rate(rows),
             _not_explained(rows),
             "Scales differ between applications." if len(shown) > 1 else None,
-            points.left_out(frames, "time_shares"),
+            points.note_left_out(frames, "time_shares"),
         ),
         chart=stacked.below_each_other(panels).properties(padding=stacked.PADDING),
         rows=rows,
@@ -105,7 +105,7 @@ def _panel(
     rows: pl.DataFrame, one: Series, kinds: list[tuple[str, str]], left: int, *, alone: bool
 ) -> Any:
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    drawn = points.drawn(rows)
+    drawn = points.choose_drawn(rows)
     bars = [
         stacked.Bar(
             names[key],

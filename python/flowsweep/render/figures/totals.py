@@ -47,7 +47,9 @@ def draw(context: Context) -> Markup | None:
         figures("RTT (ms)", [row["rtt_ms"] for row in rows]),
         figures("rate (Mbit/s)", [row["rate_mbit_s"] for row in rows]),
     ]
-    columns += [_axis(name, say, rows) for _, name, say in points.AXES[2:] if _varies(name, rows)]
+    columns += [
+        _axis(name, say, rows) for _, name, say in points.AXES[2:] if _is_varied(name, rows)
+    ]
     # the queue follows from RTT and rate, unless nothing else tells two points apart
     settings = {tuple(row[name] for _, name, _ in points.AXES) for row in rows}
     if len(settings) < len(
@@ -77,7 +79,7 @@ def draw(context: Context) -> Markup | None:
     return table("totals", columns)
 
 
-def _varies(name: str, rows: list[Row]) -> bool:
+def _is_varied(name: str, rows: list[Row]) -> bool:
     return len({row[name] for row in rows}) > 1
 
 
@@ -97,6 +99,6 @@ def _change(value: float | None, row: Row) -> str:
 
 def note(context: Context) -> str | None:
     """Says which runs are left out of the traffic, and which captures are in doubt."""
-    guessed = None if context.stands_alone else doubts.guessed(context)
-    parts = [doubts.accompanied(context), doubts.of_traffic(context), guessed]
+    guessed = None if context.stands_alone else doubts.note_guessed(context)
+    parts = [doubts.note_accompanied(context), doubts.note_traffic(context), guessed]
     return " ".join(part for part in parts if part) or None

@@ -20,7 +20,7 @@ NAME = "transfer_activity"
 FEWEST = 10
 TOO_LITTLE = f"no run has {FEWEST} transfers that come and go"
 MAX_PANELS = 16
-#: A measured value that is larger by more is another one.
+#: Measured values that differ by a larger factor are different.
 SAME = 1.05
 HEIGHT = 66
 #: The places of runs with so many transfers, that they come and go, as a figure needs.
@@ -74,7 +74,7 @@ def draw(context: Context) -> Figure | None:
         for own in [context.of(rows, one).filter(pl.col("run").is_in(runs[one]))]
     }
     widest = max(len(own) for own in runs.values())
-    room = cuts.fair([len(own) for own in places.values()], MAX_PANELS // widest)
+    room = cuts.share_room([len(own) for own in places.values()], MAX_PANELS // widest)
     steps = context.of_runs(NAME, [run for own in runs.values() for run in own])
     panels: list[Any] = []
     names: list[str] = []
@@ -90,11 +90,11 @@ def draw(context: Context) -> Figure | None:
                 _activity_panel(frame, one, top, differing, named=len(shown) > 1)
                 for frame in frames
             ]
-            panels += [_blank()] * (len(runs[one]) - len(frames))
+            panels += [_blank_panel()] * (len(runs[one]) - len(frames))
             names += [frame["run"][0] for frame in frames]
         # the next application begins in the left column
         if len(shown) > 1 and len(panels) % 2:
-            panels.append(_blank())
+            panels.append(_blank_panel())
     columns = 2 if len(panels) > 1 else 1
     sources = set(rows.filter(pl.col("run").is_in(names))["source"])
     first_rows, count = context.first_rows(NAME)
@@ -115,10 +115,10 @@ def draw(context: Context) -> Figure | None:
             if sources == {"connections"}
             else "Spans from the application's record; without one, connections with payload.",
             cuts.describe(sum(room), sum(map(len, places.values())), "sites are drawn", NAME),
-            doubts.of_traffic(context, pl.DataFrame({"run": names}))
+            doubts.note_traffic(context, pl.DataFrame({"run": names}))
             if "connections" in sources
             else None,
-            few(context, rows, NAME),
+            note_omitted(context, rows, NAME),
         ),
         chart=charts.concat(*panels, columns=columns, align="each", spacing=16),
         rows=first_rows,
@@ -126,7 +126,7 @@ def draw(context: Context) -> Figure | None:
     )
 
 
-def few(context: Context, drawn: pl.DataFrame, query: str) -> str | None:
+def note_omitted(context: Context, drawn: pl.DataFrame, query: str) -> str | None:
     """Names the applications of a query that a figure does not draw, because they transfer little.
 
     Args:
@@ -219,7 +219,7 @@ def _activity_panel(
     )
 
 
-def _blank() -> Any:
+def _blank_panel() -> Any:
     return (
         charts.Chart(values([{"x": 0}]))
         .mark("point", opacity=0)

@@ -73,13 +73,18 @@ def draw(context: Context) -> Markup | None:
         Column(
             "one way",
             [
-                _middle([one for (key, _), one in cells.items() if key == row], "one_way_error")
+                _describe_median(
+                    [one for (key, _), one in cells.items() if key == row], "one_way_error"
+                )
                 for row in rows
             ],
         ),
         Column(
             "as stated",
-            [_stated([one for (key, _), one in cells.items() if key == row]) for row in rows],
+            [
+                _describe_range([one for (key, _), one in cells.items() if key == row])
+                for row in rows
+            ],
         ),
     ]
     return table("transfer_errors", columns)
@@ -105,14 +110,14 @@ def _cell(row: Row | None) -> str:
     return Markup("{}<small>{}</small>").format(numbers.change(row["error"]), error)
 
 
-def _middle(rows: list[Row], key: str) -> str:
+def _describe_median(rows: list[Row], key: str) -> str:
     """The median over a row of the table, but for one that has nothing to correct."""
     known = [row[key] for row in rows if row[key] is not None]
     plain = not rows[0]["loss_percent"] and not rows[0]["jitter_ms"]
     return numbers.NONE if plain or not known else numbers.change(median(known))
 
 
-def _stated(rows: list[Row]) -> str:
+def _describe_range(rows: list[Row]) -> str:
     """From the least to the most error of the values that the paper states, over a row."""
     known = sorted(row["stated_error"] for row in rows if row["stated_error"] is not None)
     if not known:

@@ -9,7 +9,12 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, charts, cuts, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
-from flowsweep.render.figures.transfer_activity import FEWEST, few, hardest_run, what_differs
+from flowsweep.render.figures.transfer_activity import (
+    FEWEST,
+    hardest_run,
+    note_omitted,
+    what_differs,
+)
 from flowsweep.render.figures.wan_throughput import shown_runs
 from flowsweep.render.panels import about
 
@@ -44,7 +49,7 @@ def draw(context: Context) -> Figure | None:
         apart = what_differs(chosen)
         kept = chosen.select("site", "rank").unique().sort("site", "rank")
         total += kept.height
-        kept = kept[cuts.evenly(kept.height, max(MOST_ROWS // len(shown), 1))]
+        kept = kept[cuts.choose_evenly(kept.height, max(MOST_ROWS // len(shown), 1))]
         drawn += kept.height
         drawable = chosen.join(kept, on=["site", "rank"], how="semi")
         lines.append(
@@ -72,7 +77,7 @@ def draw(context: Context) -> Figure | None:
             "A row is a rank, dark where a transfer to it is under way; pale: for a part of a "
             "hundredth of the run. Spans from the application's record.",
             cuts.describe(drawn, total, "ranks are drawn", NAME),
-            few(context, rows, NAME),
+            note_omitted(context, rows, NAME),
         ),
         chart=charts.vconcat(*lines, spacing=16),
         rows=context.rows(NAME),

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.render import axes, charts, doubts, points, theme
+from flowsweep.render import axes, charts, doubts, equal_rates, points, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.figures import transfer_activity
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
+
+RATES = ((1e6, "1 Mbit/s"), (1e7, "10"), (1e8, "100"), (1e9, "1 Gbit/s"))
 
 
 def draw(context: Context) -> Figure | None:
@@ -48,7 +50,7 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             f"{numbers.plural(int(rows['transfers'].sum()), 'transfer')} of the valid runs, "
             "between sites where there are several.",
-            doubts.accompanied(context),
+            doubts.note_accompanied(context),
             "Classes of size from 1, 2 or 5 times a power of ten; one mark for each class and "
             "direction between two sites: median, and the line from 10 to 90 %. Filled: at the "
             "baseline; open: at the point where transfers take longest.",
@@ -56,8 +58,8 @@ def draw(context: Context) -> Figure | None:
             "half took no time, as one packet does; all: flowsweep query transfer_times DIR."
             if less
             else None,
-            doubts.of_traffic(context) if "connections" in sources else None,
-            transfer_activity.few(context, rows, "transfer_times"),
+            doubts.note_traffic(context) if "connections" in sources else None,
+            transfer_activity.note_omitted(context, rows, "transfer_times"),
             "Dotted: equal goodput."
             + (
                 " Spans from the application's record."
@@ -115,7 +117,8 @@ def _times_panel(
     baseline = by_point["is_baseline"].to_list()
     base = baseline.index(True) if True in baseline else 0
     slowest = max(range(by_point.height), key=lambda place: (by_point["typical"][place], -place))
-    layers: list[Any] = _equal_rates(x, y("y:Q"), sizes, seconds)
+    slopes = [(8 / rate, name) for rate, name in RATES]
+    layers: list[Any] = [*equal_rates.draw_lines(slopes, x, y("y:Q"), (sizes, seconds), (4, -6))]
     for place in dict.fromkeys([base, slowest]):
         point = by_point.row(place, named=True)
         same = pl.all_horizontal(pl.col(key).eq_missing(point[key]) for key in keys)
@@ -158,30 +161,3 @@ def _times_panel(
         height=size[1],
         title=charts.title(title, color=one.text_colour, fontSize=12, frame="group", limit=size[0]),
     )
-
-
-def _equal_rates(
-    x: charts.Channel, y: charts.Channel, sizes: tuple[float, float], seconds: tuple[float, float]
-) -> list[Any]:
-    """Dotted lines of equal goodput, named where they leave the plot."""
-    marks: list[Any] = []
-    for rate, name in ((1e6, "1 Mbit/s"), (1e7, "10"), (1e8, "100"), (1e9, "1 Gbit/s")):
-        begin = max(sizes[0], seconds[0] * rate / 8)
-        end = min(sizes[1], seconds[1] * rate / 8)
-        if begin >= end:
-            continue
-        ends = [{"x": size, "y": size * 8 / rate} for size in (begin, end)]
-        line = charts.Chart(values(ends)).mark(
-            "line", strokeDash=[2, 3], strokeWidth=1, color=theme.AXIS
-        )
-        at_right = end == sizes[1]
-        words = charts.Chart(values([{**ends[1], "text": name}])).mark(
-            "text",
-            align="left" if at_right else "center",
-            dx=4 if at_right else 0,
-            dy=0 if at_right else -6,
-            fontSize=11,
-            color=theme.MUTED,
-        )
-        marks += [line.encode(x=x, y=y), words.encode(x=x, y=y, text="text:N")]
-    return marks

@@ -1,4 +1,4 @@
-"""The tables of results/<experiment> to live.html: one file that answers any question offline."""
+"""Makes live.html from the tables of results/<experiment>: it answers any question offline."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from flowsweep.warehouse import answers
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Bytes of a table, compressed, above which it is left out: a page grows with each.
+#: Compressed bytes above which a table is left out.
 MAX_TABLE_BYTES = 6_000_000
 #: Schemas of the database of the report, in the order in which they are listed, and what they hold.
 SCHEMAS = {"main": "Rows of the figures", "models": "Runs and points", "facts": "Kept of each run"}
@@ -69,7 +69,7 @@ def build(database: Path, found: assets.Assets) -> LivePage:
     folder = content.folder("reports") / "live"
     style = inline.styles(folder)
     scripts = [_library(found.arrow, "Arrow"), _library(found.library, "duckdb"), _script(folder)]
-    text = templates.filled(
+    text = templates.fill(
         folder,
         "page.html.j2",
         experiment=inline.printable(database.stem),
@@ -98,7 +98,7 @@ def _tables(database: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]],
     parts: list[dict[str, Any]] = []
     left_out: list[str] = []
     with duckdb.connect(database, read_only=True) as connection:
-        folder = parquet_files.quoted(str(database.parent.absolute()))
+        folder = parquet_files.quote(str(database.parent.absolute()))
         connection.execute(f"set file_search_path = {folder}")
         connection.execute("set timezone = 'UTC'")
         for schema, name, about in _names(connection):
@@ -162,7 +162,7 @@ def _part(name: str, data: bytes) -> dict[str, Any]:
 
 def _library(text: str, name: str) -> Markup:
     """A script in CommonJS's form as one that gives the page the name of what it exports."""
-    # What would end the element that carries it is written otherwise, with the same meaning.
+    # Text that would end its `<script>` element is escaped.
     safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return Markup(  # noqa: S704 - of packages that are locked
         f"const {name} = (() => {{ const module = {{ exports: {{}} }}, exports = module.exports,"

@@ -1,4 +1,4 @@
-"""Summaries of captures to the terminal, in lines of some 80 columns."""
+"""Prints summaries of captures on the terminal, in lines of some 80 columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def print_summaries(summaries: list[Summary]) -> None:
     from rich.console import Console
 
     class Visible(Console):
-        """What is in the captures and their names gives the terminal no commands."""
+        """Prints control characters of captures and their names visibly."""
 
         def print(self, *objects: Any, **options: Any) -> None:
             super().print(*map(printing.visible, objects), **options)
@@ -65,9 +65,9 @@ def _print_head(console: Any, summary: Summary) -> None:
     snap = f"snap length {summary.snaplen:,} B" if summary.snaplen else "no snap length"
     links = ", ".join(_link_name(link) for link in summary.link_types)
     about = f"{links}, {snap}, {stamp} stamps"
-    name = _shortened(summary.file, console.width)
+    name = _shorten(summary.file, console.width)
     fits = len(name) + 2 + len(about) <= console.width
-    about = about if fits else NEXT_LINE + _wrapped(about, console, NEXT_LINE)
+    about = about if fits else NEXT_LINE + _wrap(about, console, NEXT_LINE)
     console.print(f"[bold]{escape(name)}[/]{'  ' if fits else ''}{about}")
     if summary.packets == 0:
         well = "the file is cut or damaged" if summary.damaged else "the file is well formed"
@@ -101,11 +101,11 @@ def _print_notes(console: Any, notes: list[Note]) -> None:
 
     colours = {"ok": "green", "note": "yellow", "bad": "red"}
     for note in notes:
-        text = escape(_wrapped(note.text, console, "\n        "))
+        text = escape(_wrap(note.text, console, "\n        "))
         console.print(f"  [{colours[note.level]}]{note.level:<4}[/]  {text}")
 
 
-def _wrapped(text: str, console: Any, next_line: str) -> str:
+def _wrap(text: str, console: Any, next_line: str) -> str:
     """The text in lines that fit behind `next_line`, which is between them.
 
     A number stays with its unit.
@@ -115,7 +115,7 @@ def _wrapped(text: str, console: Any, next_line: str) -> str:
     return next_line.join(textwrap.wrap(kept, room, break_on_hyphens=False)).replace(HELD, " ")
 
 
-def _shortened(name: str, width: int) -> str:
+def _shorten(name: str, width: int) -> str:
     """The name, without its middle where it is longer than a line."""
     if len(name) <= width:
         return name
@@ -129,7 +129,7 @@ def _print_throughput(console: Any, summary: Summary) -> None:
             f"not measurable: {counted(summary.borrowed_times, 'packet')} without a time of"
             f" {'its' if summary.borrowed_times == 1 else 'their'} own"
         )
-        console.print(f"\nthroughput  {_wrapped(text, console, BEHIND_THROUGHPUT)}")
+        console.print(f"\nthroughput  {_wrap(text, console, BEHIND_THROUGHPUT)}")
         return
     if summary.host is None or not summary.out_mbit_s:
         return
@@ -155,7 +155,7 @@ def _print_throughput(console: Any, summary: Summary) -> None:
     )
     if summary.shortest_ms is not None:
         console.print(
-            f"  not measurable below {_scaled(summary.shortest_ms / 1e3, TIMES)}: offloading merged"
+            f"  not measurable below {_scale(summary.shortest_ms / 1e3, TIMES)}: offloading merged"
             " packets"
         )
 
@@ -183,12 +183,12 @@ def _print_flows(console: Any, summary: Summary) -> None:
         _Column("from", [row["from"] for row in summary.top], left=True),
         _Column("to", [row["to"] for row in summary.top], left=True),
         _Column("payload", [_bytes(row["payload_bytes"]) for row in summary.top]),
-        _Column("time", [_scaled(row["duration_s"], TIMES) for row in summary.top]),
+        _Column("time", [_scale(row["duration_s"], TIMES) for row in summary.top]),
         _Column("rate", [_rate(row["mbit_s"]) for row in summary.top]),
         _Column("RTT min", [_milliseconds(row["rtt_min_ms"]) for row in summary.top]),
         _Column("again", [_count(row["retransmitted_packets"]) for row in summary.top]),
     ]
-    columns, ends = _fitting(columns, console.width)
+    columns, ends = _fit(columns, console.width)
     titles = "".join(f"  {column.cell(column.title)}" for column in columns)
     console.print(f"[dim]{titles}[/]")
     for number in range(len(summary.top)):
@@ -198,7 +198,7 @@ def _print_flows(console: Any, summary: Summary) -> None:
             console.print(f"        {end.title:<4}  {end.values[number]}", markup=False)
 
 
-def _fitting(columns: list[_Column], width: int) -> tuple[list[_Column], list[_Column]]:
+def _fit(columns: list[_Column], width: int) -> tuple[list[_Column], list[_Column]]:
     """The columns that fit into `width`, and those that get a line of their own in each row."""
     # What a narrow terminal can do without: it follows from others, or is nearly always the same.
     for left_out in ((), ("time",), ("time", "")):
@@ -238,9 +238,9 @@ def _print_pieces(console: Any, summary: Summary) -> None:
         )
         if marks["echoes"] is not None:
             text += f"; echoed by {counted(marks['echoes'], 'segment')}"
-        console.print(f"ecn       {_wrapped(text, console, BEHIND_TITLE)}")
+        console.print(f"ecn       {_wrap(text, console, BEHIND_TITLE)}")
     if rdma:
-        console.print(f"rdma      {_wrapped(_rdma_words(rdma), console, BEHIND_TITLE)}")
+        console.print(f"rdma      {_wrap(_rdma_words(rdma), console, BEHIND_TITLE)}")
     if found:
         queued = _whole_percent(found["queued_share"])
         share = _whole_percent(found["queued_bytes_share"])
@@ -260,7 +260,7 @@ def _print_pieces(console: Any, summary: Summary) -> None:
             f" {_whole_percent(found['guessed_share'])} of ends guessed"
         )
         text = "; ".join([text, *texts])
-        console.print(f"messages  {_wrapped(text, console, BEHIND_TITLE)}")
+        console.print(f"messages  {_wrap(text, console, BEHIND_TITLE)}")
     limits = [row["limited_ns"] for row in summary.top if row["limited_ns"] is not None]
     if not limits:
         return
@@ -281,7 +281,7 @@ def _print_pieces(console: Any, summary: Summary) -> None:
     ]
     flows = counted(len(near), "top flow")
     text = f"{', '.join(words)}  ({flows} sent from here)"
-    console.print(f"held by   {_wrapped(text, console, BEHIND_TITLE)}")
+    console.print(f"held by   {_wrap(text, console, BEHIND_TITLE)}")
 
 
 def _rdma_words(rdma: dict[str, Any]) -> str:
@@ -296,7 +296,7 @@ def _rdma_words(rdma: dict[str, Any]) -> str:
         else "",
         counted(rdma["naks"], "NAK") if rdma["naks"] else "",
         counted(rdma["cnps"], "CNP") if rdma["cnps"] else "",
-        f"RTT {_scaled(rdma['rtt_ns'] / 1e9, TIMES)}" if rdma["rtt_ns"] is not None else "",
+        f"RTT {_scale(rdma['rtt_ns'] / 1e9, TIMES)}" if rdma["rtt_ns"] is not None else "",
     ]
     return "; ".join(word for word in words if word)
 
@@ -314,7 +314,7 @@ RATES = ((1, "bit/s"), (1e3, "kbit/s"), (1e6, "Mbit/s"), (1e9, "Gbit/s"))
 TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1, "s"))
 
 
-def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
+def _scale(value: float, units: tuple[tuple[float, str], ...]) -> str:
     """Three digits in the largest unit that leaves one before the point."""
     size, name = next((unit for unit in reversed(units) if value >= 0.9995 * unit[0]), units[0])
     digits = value / size
@@ -322,13 +322,13 @@ def _scaled(value: float, units: tuple[tuple[float, str], ...]) -> str:
 
 
 def _bytes(value: int) -> str:
-    return _scaled(value, SIZES)
+    return _scale(value, SIZES)
 
 
 def _duration(seconds: float) -> str:
     """Seconds as far as people count in them, then hours and days."""
     if 0 < seconds < 1:
-        return _scaled(seconds, TIMES)
+        return _scale(seconds, TIMES)
     if seconds < 10_000:
         return f"{seconds:,.4g} s"
     hours = seconds / 3600
@@ -338,11 +338,11 @@ def _duration(seconds: float) -> str:
 def _rate(mbit_s: float | None) -> str:
     if mbit_s is None:
         return ""
-    return "< 1 bit/s" if 0 < mbit_s < 1e-6 else _scaled(1e6 * mbit_s, RATES)
+    return "< 1 bit/s" if 0 < mbit_s < 1e-6 else _scale(1e6 * mbit_s, RATES)
 
 
 def _milliseconds(value: float | None) -> str:
-    return "" if value is None else _scaled(value / 1e3, TIMES)
+    return "" if value is None else _scale(value / 1e3, TIMES)
 
 
 def _count(value: int | None) -> str:

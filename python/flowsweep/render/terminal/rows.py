@@ -1,4 +1,4 @@
-"""Rows to the terminal: plain columns, made narrower where the window is."""
+"""Prints rows in plain columns, which a narrow window makes narrower."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class Column:
 def print_rows(rows: pl.DataFrame, first: Collection[str] = ()) -> None:
     """Aligned columns on stdout; a file or pipe gets all of them, unless COLUMNS is set.
 
-    In a window that is too narrow columns with one value are told below, text is cut, and what
-    still finds no room is left out, and named: first what was asked where what was measured is
-    beside it, then from the right.
+    In a narrow window, columns with a single value move below the table and text is cut. Columns
+    that still find no room are left out and named: first asked values beside measured ones, then
+    from the right.
 
     Args:
         rows: They are printed.
@@ -67,7 +67,7 @@ def print_rows(rows: pl.DataFrame, first: Collection[str] = ()) -> None:
     ]
     notes: list[str] = []
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
-        columns, notes = _fitting(columns, shutil.get_terminal_size().columns, first)
+        columns, notes = _fit(columns, shutil.get_terminal_size().columns, first)
     for line in zip(*(column.lines() for column in columns), strict=True):
         print((" " * GAP).join(line).rstrip())
     for note in notes:
@@ -94,7 +94,7 @@ def _shortest(column: Column) -> int:
     return column.width if column.is_number else min(column.width, longest)
 
 
-def _fitting(
+def _fit(
     columns: list[Column], width: int, first: Collection[str]
 ) -> tuple[list[Column], list[str]]:
     """The columns that fit, narrower perhaps, and what is to be said of the others."""
@@ -107,7 +107,7 @@ def _fitting(
         notes.append(f"in every row: {', '.join(texts)}")
     left_out = []
     while len(kept) > 1 and _width(kept, _shortest) > width:
-        left_out.append(kept.pop(_least(kept, first)))
+        left_out.append(kept.pop(_find_least(kept, first)))
     _cut_widest(kept, width)
     if left_out:
         names = ", ".join(column.name for column in columns if column in left_out)
@@ -128,7 +128,7 @@ def _cut_widest(columns: list[Column], width: int) -> None:
             column.cut(wide)
 
 
-def _least(columns: list[Column], first: Collection[str]) -> int:
+def _find_least(columns: list[Column], first: Collection[str]) -> int:
     """Which one is missed least."""
     names = [column.name for column in columns]
     others = [name for name in names if name not in first]

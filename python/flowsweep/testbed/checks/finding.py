@@ -1,4 +1,4 @@
-"""One line of the answer to what this machine can do."""
+"""One line of what `flowsweep testbed check` finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the answer: "bad" says that experiments cannot run, or not validly."""
+    """One line of the result: "bad" says that experiments cannot run, or not validly."""
 
     level: Literal["ok", "note", "bad"]
     name: str

@@ -1,4 +1,4 @@
-"""This machine to a list of findings: can it run experiments, and if not, what to change."""
+"""Checks whether this machine can run experiments, and what to change if it cannot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(say: Callable[[str], None]) -> list[Finding]:
     """Tries everything that a run needs; always the same lines in the same order."""
     made = permission.namespaces()
     if made.level == "bad":
-        return [made, *_untested("not tested: it needs namespaces")]
+        return [made, *_list_untested("not tested: it needs namespaces")]
     try:
         program = ["hostname"] if launch.program_path("mpirun") else []
     except FlowsweepError:
@@ -32,11 +32,11 @@ def check(say: Callable[[str], None]) -> list[Finding]:
         with lock.exclusive("a testbed check", say) as held:
             _, facts = isolation.run(_bed(program), "check", held, say)
     except FlowsweepError as error:
-        # What would send the reader here again is no remedy.
+        # A remedy that names this very command helps nobody.
         remedy = None if error.remedy == "flowsweep testbed check" else error.remedy
         cannot = "they can be made, but no testbed in them"
         broken = Finding("bad", made.name, f"{cannot}: {error.what}: {error.found}", remedy)
-        return [broken, *_untested("not tested: it needs a network")]
+        return [broken, *_list_untested("not tested: it needs a network")]
     return [
         made,
         _capture(facts),
@@ -47,14 +47,14 @@ def check(say: Callable[[str], None]) -> list[Finding]:
     ]
 
 
-def _untested(why: str) -> list[Finding]:
+def _list_untested(why: str) -> list[Finding]:
     """The lines after the first, where only files can be looked for."""
     return [
-        _installed("capture", "flowsweep-capture", why),
-        _installed("link emulator", "flowsweep-wan", why),
+        _check_installed("capture", "flowsweep-capture", why),
+        _check_installed("link emulator", "flowsweep-wan", why),
         Finding("note", "real-time priority", why),
         _cores(),
-        _installed("MPI", "mpirun", why),
+        _check_installed("MPI", "mpirun", why),
     ]
 
 
@@ -73,7 +73,7 @@ def _bed(program: list[str]) -> Spec:
     )
 
 
-def _installed(name: str, program: str, why: str) -> Finding:
+def _check_installed(name: str, program: str, why: str) -> Finding:
     try:
         launch.program_path(program)
     except FlowsweepError as error:

@@ -1,4 +1,4 @@
-"""This process to whether it may make namespaces, and if not, what to change."""
+"""Checks whether this process may make namespaces, and what to change if it may not."""
 
 from __future__ import annotations
 

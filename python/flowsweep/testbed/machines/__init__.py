@@ -1,4 +1,4 @@
-"""A run on real machines: the same experiment file, the same run directory.
+"""Makes runs on real machines, with the same experiment file and run directory.
 
 `make` makes the run; a `reach` runs commands on the machines, each kind of testbed in its own way.
 On each machine a `keeper.sh` changes what must be changed, captures, and puts everything back when

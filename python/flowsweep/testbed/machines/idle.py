@@ -1,4 +1,4 @@
-"""Real machines before and after a program: their round-trip times, and whether the run counts."""
+"""Measures round-trip times between real machines, and decides whether a run is valid."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import statistics
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.testbed.manifests import incomplete, link_fault
+from flowsweep.testbed.manifests import early_end_fault, link_fault
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def faults(
     """Why the run must not be used; empty if nothing is wrong."""
     found = []
     for host, manifest in manifests.items():
-        reasons = (link_fault(host, manifest), incomplete(host, manifest))
+        reasons = (link_fault(host, manifest), early_end_fault(host, manifest))
         found += [fault for fault in reasons if fault is not None]
         lost = int(manifest["dropped_kernel"] or 0) + int(manifest["dropped_interface"] or 0)
         if lost:

@@ -104,8 +104,8 @@ class Machine:
     def fetch(self, name: str, target: Path) -> bool:
         """A file of its folder to a new one here, compared by checksum; False if there is none.
 
-        Any length: no more than a piece of it is held in memory. A copy that differs is made
-        again: the original stays until a copy is equal.
+        Only a piece of the file is in memory at a time. A copy that differs is made again; the
+        original stays until a copy is equal.
         """
         damage = ""
         for _ in range(COPY_TRIES):
@@ -238,7 +238,7 @@ class Machine:
     def check_alive(self) -> None:
         """Raises when the keeper, or the connection to it, has ended, or it answers no more.
 
-        A machine that is gone says nothing; to be asked now and then is the keeper's heartbeat.
+        A machine that is gone does not say so: asking the keeper now and then is its heartbeat.
         """
         if self._keeper is None:
             return

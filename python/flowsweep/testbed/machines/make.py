@@ -76,7 +76,7 @@ def run(
 
 
 class AsTheyAre:
-    """Links that nobody made."""
+    """Links that are left as they are."""
 
     def start(self) -> None:
         """Does nothing: there are no links to make."""
@@ -127,7 +127,7 @@ def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
     before = idle.round_trips(spec, machines)
     counted = {machine.name: machine.counters() for machine in machines}
     ready = time.monotonic()
-    lacking = _lacking(spec, machines)
+    lacking = _find_lacking(spec, machines)
     environment = _environment(spec, machines, folder)
     serving = serve.on_machines(spec, machines, environment, folder)
     failure, spoiled = lacking or serving.start(), None
@@ -183,8 +183,8 @@ def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
     )
 
 
-def _lacking(spec: MachinesSpec, machines: list[Machine]) -> str | None:
-    """Why the program need not be started, or None: see `hub.run`."""
+def _find_lacking(spec: MachinesSpec, machines: list[Machine]) -> str | None:
+    """The reason why the program cannot be started, or None: see `hub.run`."""
     for machine in machines:
         if spec.congestion is not None and machine.lacking is not None:
             where = f"the kernel of {machine.name}"
@@ -347,7 +347,7 @@ def _fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
 
 
 def _spans(machine: Machine) -> list[float]:
-    """Seconds from start to end of what was started there, by its own clock: without ssh's time."""
+    """Seconds that each program took there by the machine's clock, without ssh's own time."""
     folder = shlex.quote(machine.folder)
     printed = machine.run(f"cd {folder} && cat prog-*.time 2>/dev/null; rm -f prog-*.time; true")
     times = [[int(word) for word in line.split()] for line in printed.decode().splitlines()]
@@ -357,7 +357,7 @@ def _spans(machine: Machine) -> list[float]:
 def _pressure(
     before: dict[str, tuple[int, int, int, float]], after: dict[str, tuple[int, int, int, float]]
 ) -> dict[str, float]:
-    """The share of the program's time in which something waited for a core, by machine."""
+    """The share of the program's time, by machine, in which some process waited for a core."""
     found = {}
     for name, (_, _, pressure, uptime) in after.items():
         span = uptime - before[name][3]

@@ -1,4 +1,4 @@
-"""How the machines of a run are reached: what kinds of testbeds with real machines differ in."""
+"""The interface to machines: what kinds of testbeds with real machines differ in."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Reach(Protocol):
 
 
 class Links(Protocol):
-    """Links between the machines that are made, and not what they are."""
+    """Emulated links between the machines."""
 
     def start(self) -> None:
         """When the machines are ready; returns when frames get through."""

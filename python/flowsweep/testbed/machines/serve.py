@@ -25,7 +25,7 @@ cd {folder} || exit 2
 sh -c {command}
 exit $?
 """
-#: What only means something where flowsweep was started.
+#: Variables that are only valid on the machine where flowsweep was started.
 HERE = ("PATH", "FLOWSWEEP_OUTPUT")
 # Only what we started: another process may have the number of one that has ended.
 END = (

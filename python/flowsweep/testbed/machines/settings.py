@@ -46,7 +46,7 @@ class Settings(settings.Settings):
 
 
 def check_axes(kind: str, axes: Mapping[str, Iterable[str]], remedy: str = "") -> None:
-    """Raises where an axis is one of links, which are what they are.
+    """Raises if an axis needs emulated links.
 
     Args:
         kind: Of the testbed.

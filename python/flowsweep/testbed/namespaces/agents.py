@@ -1,4 +1,4 @@
-"""The emulator and the capture agents as running processes; their counters as records."""
+"""Runs the emulator and the capture agents as processes, and reads their counters."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Capture(Agent):
         self.host = host
         self.manifest_path = folder / f"{host.name}.capture.json"
         capture = folder / f"{host.name}.pcap.zst"
-        # A set-up that failed may have left these; the agent would keep them under other names.
+        # A failed set-up may have left these; the agent would keep them under other names.
         for path in (self.manifest_path, capture.with_name(f"{capture.name}.part")):
             path.unlink(missing_ok=True)
         argv = [

@@ -1,4 +1,4 @@
-"""Which program or kernel part makes the links of a testbed, and how it is used."""
+"""Chooses and starts what makes the links of a testbed: flowsweep-wan or netem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def choose(spec: Spec) -> tuple[str, str]:
     """
     if spec.backend == WAN:
         return WAN, "as demanded"
-    unable = netem.unable(spec)
+    unable = netem.find_unable(spec)
     lacking = None if unable else kernel_links.missing(spec)
     if unable is None and lacking is None:
         return NETEM, "this kernel has it"
@@ -49,7 +49,7 @@ def choose(spec: Spec) -> tuple[str, str]:
 
 
 def start(name: str, spec: Spec, *, undisturbed: bool = False) -> Backend:
-    """Puts the links in place and waits until they are."""
+    """Starts the links and waits until they work."""
     if name == NETEM:
         return kernel_links.Netem(spec, undisturbed=undisturbed)
     emulator = Emulator(spec, undisturbed=undisturbed)

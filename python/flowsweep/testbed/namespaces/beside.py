@@ -1,4 +1,4 @@
-"""Another program beside that of the run: begun before it, and again whenever it has ended."""
+"""Runs another program beside that of the run: from before its start, again and again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from flowsweep.testbed.namespaces import counters
 if TYPE_CHECKING:
     from flowsweep.testbed.spec import Spec
 
-#: In the environment of its processes: what tells them from those of the run's own program.
+#: A variable in the environment of its processes, by which they are recognised.
 MARK = "FLOWSWEEP_BESIDE"
 #: Below the ports that the kernel chooses (32768 and above), far above those where the ranks of the
 #: run's own program wait (1024 and the next ones): a TCP connection with such a port is its.
@@ -37,10 +37,10 @@ class _Stopped(Exception):  # noqa: N818 - it is no error
 
 
 class Beside:
-    """The other program, in rounds from its start to its end; nothing where there is none."""
+    """The other program, in repeated rounds; does nothing where there is none."""
 
     def __init__(self, spec: Spec, environment: dict[str, str], priority: Sequence[str]) -> None:
-        self._bed = _alone(spec)
+        self._bed = _spec_alone(spec)
         self._app = spec.beside.app if spec.beside is not None else ""
         self._begin_limit_s = min(BEGIN_LIMIT_S, spec.timeout_s)
         self._environment = {**environment, MARK: self._app}
@@ -119,8 +119,8 @@ class Beside:
             raise _Stopped
 
 
-def _alone(spec: Spec) -> Spec:
-    """The testbed with the other program on it as if it were the only one."""
+def _spec_alone(spec: Spec) -> Spec:
+    """The testbed as if the other program were the only one on it."""
     if spec.beside is None:
         return spec
     return replace(

@@ -1,4 +1,4 @@
-"""Interface counters of the kernel to one record: who sent and received how many frames."""
+"""Reads the kernel's interface counters: how many frames each host sent and received."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class _Counters(NamedTuple):
 def _interfaces() -> dict[str, _Counters]:
     """Counters of the current namespace; /sys would show those of another one.
 
-    What the kernel could not tell whole, because something changed meanwhile or it had no memory,
-    is asked for again.
+    An answer that is incomplete, because interfaces changed meanwhile or memory lacked, is asked
+    for again.
     """
     for _ in range(DUMP_TRIES - 1):
         with contextlib.suppress(InterruptedError):

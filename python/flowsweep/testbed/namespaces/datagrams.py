@@ -1,4 +1,4 @@
-"""Datagrams between two hosts from one process: sent as fast as the kernel can, stamped by it."""
+"""Sends datagrams between two hosts from one process; the kernel stamps their arrival."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PAYLOAD_BYTES = 1472  # of a full frame
 
 
 @contextlib.contextmanager
-def opened(host: HostSpec) -> Iterator[socket.socket]:
-    """A socket at the experiment address of a host, that never waits and stamps what it gets."""
+def open_socket(host: HostSpec) -> Iterator[socket.socket]:
+    """A non-blocking socket at the experiment address of a host, with arrival timestamps."""
     with kernel.network_namespace(host.namespace):
         made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with made:
@@ -34,14 +34,14 @@ def opened(host: HostSpec) -> Iterator[socket.socket]:
 
 
 def cut_into_frames(sender: socket.socket) -> None:
-    """From now on `send_frames` may be used."""
+    """Lets the kernel cut datagrams into frames, as `send_frames` needs."""
     sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD_BYTES)
 
 
 def send(sender: socket.socket, data: bytes, receiver: socket.socket, limit_s: float = 0) -> bool:
     """Hands a datagram over; False if the sender's buffer stays full for so long.
 
-    It is full when the kernel did not come to pass on what was sent before.
+    It is full when the kernel had no time to pass on what was sent before.
     """
     end = time.monotonic() + limit_s
     while True:
@@ -84,10 +84,10 @@ def receive(receiver: socket.socket, limit_s: float) -> tuple[bytes, int] | None
             return None
         # What the kernel finds broken when it is read is not there: see BUGS in select(2).
         with contextlib.suppress(BlockingIOError):
-            return _stamped(receiver)
+            return _receive_stamped(receiver)
 
 
-def _stamped(receiver: socket.socket) -> tuple[bytes, int]:
+def _receive_stamped(receiver: socket.socket) -> tuple[bytes, int]:
     data, ancillary, _, _ = receiver.recvmsg(2048, 64)
     for level, kind, stamp in ancillary:
         if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):

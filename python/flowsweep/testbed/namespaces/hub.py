@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from flowsweep.errors import FlowsweepError
@@ -61,92 +62,67 @@ def main(spec_fd: int, events_fd: int, mode: str) -> int:
     return code
 
 
+@dataclass(frozen=True)
+class _Bed:
+    """The testbed when it is up and nothing but probes was sent; counters as they are then.
+
+    `lacking`: why the program cannot be started, or None. `paths`: the idle paths.
+    """
+
+    spec: Spec
+    links: backend.Backend
+    captures: list[Capture]
+    environment: dict[str, str]
+    priority: list[str]
+    lacking: str | None
+    backend: str
+    backend_reason: str
+    paths: list[probe.Path]
+    frames: counters.Frames
+    emulator: dict[str, Any]
+    received: counters.NetworkBytes
+
+
+@dataclass(frozen=True)
+class _Execution:
+    """What became of the program, of what ran beside it, and what both got of the machine."""
+
+    start_ns: int
+    end_ns: int
+    failure: str | None
+    spoiled: str | None
+    machine: dict[str, Any]
+    beside: Beside
+
+
 def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     """One captured run of the program; 0 and everything that is known about it.
 
     `started` is called when the program is.
     """
     begin = time.monotonic()
-    topology.build(spec)
-    lacking = _use_congestion_control(spec)
-    name, why, paths = _choose(spec)
-    links = backend.start(name, spec)
-    real_time = links.stats()["scheduling"] == "fifo"
-    priority = [] if real_time else RANK_PRIORITY
-    environment = launch.write_scripts(spec, priority)
-    probe.announce(spec)
-    backend.wait_quiet(links, SETTLE_S, _quiet_limit_s(spec))
-    captures = [Capture(spec, host) for host in spec.hosts]
-    for capture in captures:
-        capture.wait_ready()
-    frames_before, links_before = counters.read(spec), links.stats()
-    bytes_before = counters.bytes_by_network(spec)
+    bed = _set_up(spec)
     ready = time.monotonic()
     started()
-    other = Beside(spec, environment, priority)
-    failure, spoiled = lacking, None if lacking else other.begin()
-    serving = servers.in_namespaces(spec, environment, priority)
-    if failure is None and spoiled is None:
-        failure = serving.start()
-    watcher = watch.Watch(spec)
-    start = time.time_ns()
-    if spec.schedule:
-        links.start_schedule()
-
-    def look() -> None:
-        links.check_alive()
-        for capture in captures:
-            capture.check_alive()
-        watcher.look()
-        serving.check()
-
-    if failure is None and spoiled is None:
-        failure, spoiled = program.run(spec, environment, look, priority)
-    end = time.time_ns()
-    failure = serving.failure() or failure
-    got = watcher.record()
-    serving.end()
-    other.end()
+    execution = _execute(bed)
     done = time.monotonic()
+    evidence = _collect_evidence(bed, execution.machine)
     steering = Steering.of(spec)
-    quiet = backend.wait_quiet(links, 1.5e-9 * spec.longest_rtt_ns + 0.02, _quiet_limit_s(spec))
-    for capture in captures:
-        capture.ask_to_stop()
-    for capture in captures:
-        capture.wait_closed()
-    frames = counters.since(frames_before, counters.read(spec))
-    stats = links.stats()
-    # While the agents write what they have, the path is measured again.
-    after = probe.round_trips(spec)
-    links.final_stats()
-    for capture in captures:
-        capture.wait_stopped()
-    evidence = validity.Evidence(
-        frames=frames,
-        received=counters.bytes_by_network(spec).since(bytes_before),
-        emulator_before=links_before,
-        emulator=stats,
-        manifests={capture.host.name: capture.manifest() for capture in captures},
-        quiet=quiet,
-        got=got,
-        rtt_before_ns=[path.rtt_ns for path in paths],
-        rtt_after_ns=after,
-    )
     result = RunResult(
-        start_ns=start,
-        end_ns=end,
-        failure=failure,
-        spoiled=spoiled,
-        tcp=topology.tcp_settings(spec, spec.hosts[0], by_route=lacking is None),
-        faults=[*other.faults, *validity.faults(spec, evidence)],
+        start_ns=execution.start_ns,
+        end_ns=execution.end_ns,
+        failure=execution.failure,
+        spoiled=execution.spoiled,
+        tcp=topology.tcp_settings(spec, spec.hosts[0], by_route=bed.lacking is None),
+        faults=[*execution.beside.faults, *validity.faults(spec, evidence)],
         emulator={
-            "backend": name,
-            "backend_reason": why,
+            "backend": bed.backend,
+            "backend_reason": bed.backend_reason,
             "steering": steering.record() if steering is not None else None,
-            **emulation.with_links(spec, validity.since(links_before, stats)),
+            **emulation.with_links(spec, validity.since(bed.emulator, evidence.emulator)),
         },
-        machine=got,
-        frames={name: {"received": r, "sent": s} for name, (r, s) in frames.items()},
+        machine=execution.machine,
+        frames={name: {"received": r, "sent": s} for name, (r, s) in evidence.frames.items()},
         paths=[
             {
                 "between": path.between,
@@ -154,20 +130,108 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
                 "rtt_after_ns": rtt_after_ns,
                 "rate_bit_s": path.rate_bit_s,
             }
-            for path, rtt_after_ns in zip(paths, after, strict=True)
+            for path, rtt_after_ns in zip(bed.paths, evidence.rtt_after_ns, strict=True)
         ],
         cost_s={
             "set_up": round(ready - begin, 4),
             "program": round(done - ready, 4),
             "take_down": round(time.monotonic() - done, 4),
         },
-        beside=other.record(),
+        beside=execution.beside.record(),
     )
     return 0, {"event": "result", "run": result.to_json()}
 
 
+def _set_up(spec: Spec) -> _Bed:
+    """Builds hosts and links, and starts the capture agents."""
+    topology.build(spec)
+    lacking = _use_congestion_control(spec)
+    name, why, paths = _choose(spec)
+    links = backend.start(name, spec)
+    is_real_time = links.stats()["scheduling"] == "fifo"
+    priority = [] if is_real_time else RANK_PRIORITY
+    environment = launch.write_scripts(spec, priority)
+    probe.announce(spec)
+    backend.wait_quiet(links, SETTLE_S, _quiet_limit_s(spec))
+    captures = [Capture(spec, host) for host in spec.hosts]
+    for capture in captures:
+        capture.wait_ready()
+    return _Bed(
+        spec,
+        links,
+        captures,
+        environment,
+        priority,
+        lacking,
+        name,
+        why,
+        paths,
+        frames=counters.read(spec),
+        emulator=links.stats(),
+        received=counters.bytes_by_network(spec),
+    )
+
+
+def _execute(bed: _Bed) -> _Execution:
+    """Runs the program with its servers and what runs beside it, to their end."""
+    spec = bed.spec
+    other = Beside(spec, bed.environment, bed.priority)
+    failure, spoiled = bed.lacking, None if bed.lacking else other.begin()
+    serving = servers.in_namespaces(spec, bed.environment, bed.priority)
+    if failure is None and spoiled is None:
+        failure = serving.start()
+    watcher = watch.Watch(spec)
+    start_ns = time.time_ns()
+    if spec.schedule:
+        bed.links.start_schedule()
+
+    def look() -> None:
+        bed.links.check_alive()
+        for capture in bed.captures:
+            capture.check_alive()
+        watcher.look()
+        serving.check()
+
+    if failure is None and spoiled is None:
+        failure, spoiled = program.run(spec, bed.environment, look, bed.priority)
+    end_ns = time.time_ns()
+    failure = serving.failure() or failure
+    machine = watcher.record()
+    serving.end()
+    other.end()
+    return _Execution(start_ns, end_ns, failure, spoiled, machine, other)
+
+
+def _collect_evidence(bed: _Bed, machine: dict[str, Any]) -> validity.Evidence:
+    """Ends the captures and the links, and collects what they counted."""
+    spec, links, captures = bed.spec, bed.links, bed.captures
+    quiet = backend.wait_quiet(links, 1.5e-9 * spec.longest_rtt_ns + 0.02, _quiet_limit_s(spec))
+    for capture in captures:
+        capture.ask_to_stop()
+    for capture in captures:
+        capture.wait_closed()
+    frames = counters.since(bed.frames, counters.read(spec))
+    emulator = links.stats()
+    # While the agents write what they have, the path is measured again.
+    rtt_after_ns = probe.round_trips(spec)
+    links.final_stats()
+    for capture in captures:
+        capture.wait_stopped()
+    return validity.Evidence(
+        frames=frames,
+        received=counters.bytes_by_network(spec).since(bed.received),
+        emulator_before=bed.emulator,
+        emulator=emulator,
+        manifests={capture.host.name: capture.manifest() for capture in captures},
+        quiet=quiet,
+        machine=machine,
+        rtt_before_ns=[path.rtt_ns for path in bed.paths],
+        rtt_after_ns=rtt_after_ns,
+    )
+
+
 def _use_congestion_control(spec: Spec) -> str | None:
-    """Why the program need not be started, or None.
+    """The reason why the program cannot be started, or None.
 
     The rest is done all the same: the run is a row like any other, and the sweep goes on.
     """
@@ -181,8 +245,8 @@ def _use_congestion_control(spec: Spec) -> str | None:
 def _choose(spec: Spec) -> tuple[str, str, list[probe.Path]]:
     """The backend, why it is this one, and the idle paths that it makes.
 
-    Kernels differ in what their netem does: where it was not demanded, it is left again if
-    the idle path is not as asked.
+    Kernels differ in what their netem does: unless it was demanded, it is given up if the idle
+    path is not as asked.
     """
     name, why = backend.choose(spec)
     if name == backend.WAN:
@@ -190,7 +254,7 @@ def _choose(spec: Spec) -> tuple[str, str, list[probe.Path]]:
     try:
         netem.Netem.join_sites(spec)
         paths = _measure_idle(spec, name)
-        fault = probe.implausible(spec, paths)
+        fault = probe.find_implausible(spec, paths)
     except FlowsweepError as error:
         paths, fault = [], f"{error.what}: {error.found}"
     if fault is None:
@@ -207,7 +271,7 @@ def _choose(spec: Spec) -> tuple[str, str, list[probe.Path]]:
 
 
 def _measure_idle(spec: Spec, name: str) -> list[probe.Path]:
-    """The idle path, by links of its own: the run's lateness and drops are its own too."""
+    """Measures the idle path over separate links, so that the run's counters do not include it."""
     links = backend.start(name, spec, undisturbed=True)
     probe.announce(spec)
     paths = probe.measure(spec)
@@ -276,5 +340,5 @@ def check(spec: Spec, _started: Callable[[], None]) -> tuple[int, dict[str, Any]
 MODES = {"run": run, "shell": shell, "check": check}
 
 if __name__ == "__main__":
-    # At once: what the interpreter would tidy up goes with the namespaces.
+    # Without the interpreter's own clean-up: all goes with the namespaces.
     os._exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

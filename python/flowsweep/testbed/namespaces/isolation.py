@@ -1,4 +1,4 @@
-"""A command of ours to a process tree in private namespaces that cannot outlive us.
+"""Runs a command in private namespaces, as a process tree that cannot outlive us.
 
     flowsweep -> unshare -> hub (process 1 of its PID namespace) -> everything else
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from flowsweep.testbed.spec import Spec
 
 END_LIMIT_S = 10.0
-# Before a testbed that could not be set up is set up again: what the kernel has too little of for
-# a moment, such as namespaces while it still takes old ones down, is there again later.
+# Seconds before a failed set-up is repeated. What the kernel lacked for a moment, such as
+# namespaces while it still takes old ones down, is there again then.
 PAUSES_S = (0.2, 1.0)
 SHORT_OF = tuple(map(os.strerror, (errno.ENOMEM, errno.EAGAIN, errno.ENOSPC)))
 CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
@@ -55,7 +55,7 @@ def _see_system_programs() -> None:
 
 
 def unshare_command() -> list[str]:
-    """What starts a command in new namespaces, with all rights inside them."""
+    """The words that start a command in new namespaces, with all rights inside them."""
     _see_system_programs()
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         raise FlowsweepError(
@@ -117,7 +117,7 @@ class Hub:
             os.close(events)
 
     def run(self, spec: Spec) -> tuple[int, dict[str, Any]]:
-        """Builds the testbed and does there what `mode` says: the exit code and the result."""
+        """Builds the testbed and does what `mode` says; returns the exit code and the result."""
         with (
             os.fdopen(self._events) as reader,
             os.fdopen(self._stderr, "r+b") as errors,
@@ -147,7 +147,7 @@ def run(
 ) -> tuple[int, dict[str, Any]]:
     """Runs a hub from its start to its end; its exit code and its result.
 
-    What fails before the program is started is set up again: nothing is lost by it. `first` gives
+    A set-up that fails before the program is started is repeated: nothing is lost. `first` gives
     the hub of the first time, if there is one already.
     """
     pauses_s = list(PAUSES_S)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ahead:
-    """A session whose hub may have been started while the experiment was still being read."""
+    """A session whose hub may start while the experiment is still being read."""
 
     lock: int
     hub: isolation.Hub | None = None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def missing(spec: Spec) -> str | None:
     """What this kernel has not, or None: every kind of discipline is tried once, on `lo`."""
     with kernel.network_namespace(specs.NETNS / specs.WAN):
-        for discipline in netem.tried(spec):
+        for discipline in netem.list_trials(spec):
             words = ["tc", "qdisc", "replace", "dev", "lo", "root", *discipline.split()]
             try:
                 done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -56,7 +56,7 @@ class Netem:
         """Does nothing: netem is part of the kernel and does not end."""
 
     def start_schedule(self) -> None:
-        """Does nothing: netem has no schedules (see `unable`)."""
+        """Does nothing: netem has no schedules (see `find_unable`)."""
 
     def stats(self) -> dict[str, Any]:
         """The counters: see `netem.record`."""

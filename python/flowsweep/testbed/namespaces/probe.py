@@ -1,7 +1,7 @@
-"""Two idle hosts to the round-trip time and the rate that the path between them really has.
+"""Measures the round-trip time and the rate of the idle path between two hosts.
 
-Sockets are opened in the namespaces of both hosts by this one process; arrival times
-are the kernel's, so that how late Python is called plays no part.
+This one process opens sockets in the namespaces of both hosts. Arrival times are the
+kernel's, so that it does not matter how late Python runs.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def announce(spec: Spec) -> None:
     """
     broadcast = str(ipaddress.ip_network(specs.EXPERIMENT_NETWORK).broadcast_address)
     for host in spec.hosts:
-        with datagrams.opened(host) as sender:
+        with datagrams.open_socket(host) as sender:
             sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
             sender.sendto(b"", (broadcast, DISCARD_PORT))
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the path of a probe should be like; its rate there, which is measured, and back."""
+    """The expected path of a probe; the rate forward is measured."""
 
     rtt_ns: int
     rate_bit_s: float | None
@@ -88,12 +88,12 @@ class _Asked:
 def measure(spec: Spec) -> list[Path]:
     """Every pair of sites, by their first hosts."""
     return [
-        _measure(_asked(spec, link), spec.at(link.a)[0], spec.at(link.b)[0]) for link in spec.links
+        _measure(_expect(spec, link), spec.at(link.a)[0], spec.at(link.b)[0]) for link in spec.links
     ]
 
 
-def implausible(spec: Spec, paths: list[Path]) -> str | None:
-    """What of the idle paths is far from what was asked, or None."""
+def find_implausible(spec: Spec, paths: list[Path]) -> str | None:
+    """How the idle paths differ from what was asked, or None."""
     for link, path in zip(spec.links, paths, strict=True):
         if path.rtt_ns is None:
             return "no probe came through"
@@ -111,16 +111,16 @@ def round_trips(spec: Spec) -> list[int | None]:
     """The RTT of every pair of sites now, in nanoseconds; None where no probe came through."""
     found = []
     for link in spec.links:
-        asked = _asked(spec, link)
+        asked = _expect(spec, link)
         with (
-            datagrams.opened(spec.at(link.a)[0]) as here,
-            datagrams.opened(spec.at(link.b)[0]) as there,
+            datagrams.open_socket(spec.at(link.a)[0]) as here,
+            datagrams.open_socket(spec.at(link.b)[0]) as there,
         ):
             found.append(_round_trip(here, there, asked))
     return found
 
 
-def _asked(spec: Spec, link: LinkSpec) -> _Asked:
+def _expect(spec: Spec, link: LinkSpec) -> _Asked:
     ends = (link.a, link.b)
     queues = [spec.uplinks[site].queue_bytes for site in ends if site in spec.uplinks]
     return _Asked(
@@ -136,7 +136,7 @@ def _asked(spec: Spec, link: LinkSpec) -> _Asked:
 def exercise(spec: Spec, seconds: float) -> None:
     """A full frame each way every millisecond between the first hosts of two sites."""
     near, far = (spec.at(site)[0] for site in spec.sites[:2])
-    with datagrams.opened(near) as here, datagrams.opened(far) as there:
+    with datagrams.open_socket(near) as here, datagrams.open_socket(far) as there:
         payload = bytes(datagrams.PAYLOAD_BYTES)
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -147,7 +147,7 @@ def exercise(spec: Spec, seconds: float) -> None:
 
 
 def _measure(path: _Asked, near: HostSpec, far: HostSpec) -> Path:
-    with datagrams.opened(near) as here, datagrams.opened(far) as there:
+    with datagrams.open_socket(near) as here, datagrams.open_socket(far) as there:
         rtt_ns = _round_trip(here, there, path)
         rate = None if path.rate_bit_s is None else _settled_rate(here, there, far, path)
     return Path((near.name, far.name), rtt_ns, rate)
@@ -156,8 +156,8 @@ def _measure(path: _Asked, near: HostSpec, far: HostSpec) -> Path:
 def _round_trip(here: socket.socket, there: socket.socket, path: _Asked) -> int | None:
     """The RTT; where it is longer than asked, the shortest of several.
 
-    A path that really is longer is so every time; one whose host, or whose emulator, was not run
-    for a moment, only once. A try in which no probe came through says nothing of the RTT.
+    A path that really is longer is so every time; it seems longer once where a host or the emulator
+    was not scheduled. A try in which no probe came through is no measurement.
     """
     usual = path.rtt_ns + max(RTT_TOLERANCE_NS, round(RTT_TOLERANCE * path.rtt_ns))
     found: list[int] = []
@@ -214,7 +214,7 @@ def _settled_rate(
 ) -> float | None:
     """The rate; where it is not as asked, the nearest of several.
 
-    A link that really differs does so every time; a sender that was not run, only once.
+    A link that really differs does so every time; a sender that was not scheduled, only once.
     """
     asked = path.rate_bit_s or 0.0
     found: list[float] = []
@@ -244,7 +244,7 @@ def _rate_of_train(
 ) -> float | None:
     """Measures the rate by the arrival times of frames that were sent at once and queued.
 
-    The median over parts: a moment in which the emulator was late spoils one part only.
+    The median over parts, so that a late moment of the emulator spoils only one of them.
     """
     for first in range(0, frames, FRAMES_PER_CALL):
         count = min(FRAMES_PER_CALL, frames - first)

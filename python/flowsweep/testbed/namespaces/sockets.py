@@ -1,4 +1,4 @@
-"""TCP connections of a host, as the kernel sees them: what buffers it really granted."""
+"""Reads the TCP connections of a host from the kernel, with the buffers that it granted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This machine to the core of the emulator and the cores that receive for the emulated hosts.
+"""Chooses the core of the emulator, and the cores that receive for the emulated hosts.
 
 What the emulator sends to a host, the kernel receives within the emulator's own call, through the
 bridge and the TCP of that host, unless it is steered to other cores
@@ -75,7 +75,7 @@ class Steering:
 
 
 def _may_be_real_time() -> bool:
-    """By asking for it: root may lack the right, and a user may have it (RLIMIT_RTPRIO)."""
+    """Tries it: root may lack the right, and a user may have it (RLIMIT_RTPRIO)."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))

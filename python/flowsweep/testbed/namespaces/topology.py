@@ -1,4 +1,4 @@
-"""A testbed's description to namespaces, bridges, links and addresses.
+"""Builds namespaces, bridges, links and addresses from a testbed's description.
 
     hub:    bridge mgmt (10.99.0.1) -- mgmt0 of every host
     host:   exp0 (10.77.<site>.<host>) -- bridge of its site, in namespace `wan`
@@ -32,7 +32,7 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - an own one is mounted there
 
 
 def build(spec: Spec) -> None:
-    """Everything up to addresses and routes; no process is left running."""
+    """Builds all up to addresses and routes; leaves no process running."""
     _private_state(spec)
     for name in [specs.WAN, *(host.name for host in spec.hosts)]:
         kernel.create_network_namespace(specs.NETNS / name)
@@ -93,7 +93,7 @@ def _folder_in_sight(folder: Path, covered: Sequence[Path]) -> Iterator[None]:
 
 
 def _no_ipv6() -> None:
-    """Router and listener messages of IPv6 would appear in every capture."""
+    """Switches IPv6 off: its router and listener messages would be in every capture."""
     for scope in ("all", "default"):
         path = SYSCTL / f"net/ipv6/conf/{scope}/disable_ipv6"
         if path.exists():
@@ -101,7 +101,7 @@ def _no_ipv6() -> None:
 
 
 def _no_firewall() -> None:
-    """Frames in bridges are not shown to iptables: no rule drops one, and each costs less.
+    """Hides frames in bridges from iptables: no rule drops one, and each costs less.
 
     Where the module br_netfilter is not loaded, there is nothing to switch off.
     """

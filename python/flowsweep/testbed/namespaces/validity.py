@@ -1,4 +1,4 @@
-"""The counters of one run to its status: valid, invalid (do not use it) or failed (the program).
+"""Decides by the counters of a run whether it is valid, or must not be used.
 
 The chain that must close, for each site: frames that its hosts sent or received at
 their interfaces = frames in their captures; what left through the uplink = what the
@@ -39,7 +39,7 @@ class Evidence:
     emulator: dict[str, Any]
     manifests: dict[str, dict[str, Any]]
     quiet: bool
-    got: dict[str, Any]  # see `watch.Watch.record`
+    machine: dict[str, Any]  # see `watch.Watch.record`
     rtt_before_ns: list[int | None]  # of each link, idle; None where no probe came through
     rtt_after_ns: list[int | None]
 
@@ -85,14 +85,14 @@ def _path_faults(spec: Spec, evidence: Evidence) -> list[str]:
         hosts_sent = sum(evidence.frames[host.name][1] for host in spec.at(site))
         inbound, outbound = evidence.frames[f"up-{site}"]
         if evidence.emulator.get("drops_before_uplink"):
-            outbound += _added(evidence, "from", site, "dropped_queue")
+            outbound += _growth(evidence, "from", site, "dropped_queue")
         if hosts_sent + inbound != hosts_received + outbound:
             found.append(
                 f"bridge of {site}: {counted(hosts_sent + inbound, 'frame')} in, "
                 f"{hosts_received + outbound} out"
             )
-        received = _added(evidence, "from", site, "received")
-        delivered = _added(evidence, "to", site, "delivered")
+        received = _growth(evidence, "from", site, "received")
+        delivered = _growth(evidence, "to", site, "delivered")
         if received != outbound:
             found.append(
                 f"{site} sent {counted(outbound, 'frame')}, the emulator received {received}"
@@ -128,7 +128,7 @@ def _bypass_faults(spec: Spec, evidence: Evidence) -> list[str]:
     return [fault]
 
 
-def _added(evidence: Evidence, end: str, site: str, counter: str) -> int:
+def _growth(evidence: Evidence, end: str, site: str, counter: str) -> int:
     """How much a counter grew, over all links from or to a site."""
 
     def total(stats: dict[str, Any]) -> int:
@@ -159,18 +159,18 @@ def _emulator_faults(spec: Spec, evidence: Evidence) -> list[str]:
     refused = sum(int(link["dropped_send"]) for link in evidence.emulator["links"])
     if refused:
         found.append(f"the kernel refused {counted(refused, 'frame')} from the emulator")
-    found += emulation.lateness_faults(spec, evidence.emulator, evidence.got["stolen"])
+    found += emulation.lateness_faults(spec, evidence.emulator, evidence.machine["stolen"])
     return found
 
 
 def _machine_faults(spec: Spec, evidence: Evidence) -> list[str]:
     """What other programs took; what the program itself waits for is part of its result."""
-    if evidence.got["watched_s"] < LEAST_WATCHED_S:
+    if evidence.machine["watched_s"] < LEAST_WATCHED_S:
         return []
     found, limits = [], spec.limits
-    others, stolen = evidence.got["other_programs"], evidence.got["stolen"]
+    others, stolen = evidence.machine["other_programs"], evidence.machine["stolen"]
     limit, crowded = limits.other_programs, ""
-    if evidence.got["idle"] < NONE_IDLE and others > limit / 2 and limit < 1:
+    if evidence.machine["idle"] < NONE_IDLE and others > limit / 2 and limit < 1:
         # What others used was taken from the run, which got less than it wanted.
         limit, crowded = limit / 2, " while no core is idle"
     if others + stolen > limit:
@@ -179,7 +179,7 @@ def _machine_faults(spec: Spec, evidence: Evidence) -> list[str]:
             f"other programs used {100 * others:.0f} % of the cores{machines} "
             f"(limit {100 * limit:g} %{crowded})"
         )
-    pressure = evidence.got["cpu_pressure"]
+    pressure = evidence.machine["cpu_pressure"]
     if pressure is not None and limits.cpu_pressure is not None and pressure > limits.cpu_pressure:
         found.append(f"cpu pressure {100 * pressure:.0f} % (limit {100 * limits.cpu_pressure:g} %)")
     return found
@@ -188,13 +188,13 @@ def _machine_faults(spec: Spec, evidence: Evidence) -> list[str]:
 def _setting_faults(spec: Spec, evidence: Evidence) -> list[str]:
     """TCP on the wire was not what was asked for."""
     found = []
-    for direction, sizes in evidence.got["socket_buffers"].items():
+    for direction, sizes in evidence.machine["socket_buffers"].items():
         wrong = [size for size in sizes.values() if size != spec.buffer_bytes]
         if spec.buffer_bytes is not None and wrong:
             found.append(
                 f"{direction} buffers of {wrong[0]} bytes were granted, {spec.buffer_bytes} asked"
             )
-    used = [name for name in evidence.got["congestion_controls"] if name != spec.congestion]
+    used = [name for name in evidence.machine["congestion_controls"] if name != spec.congestion]
     if spec.congestion is not None and used:
         found.append(f"connections used {', '.join(used)}, {spec.congestion} was asked")
     return found

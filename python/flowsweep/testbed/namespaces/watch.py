@@ -1,4 +1,4 @@
-"""A running program to what it got from the machine: cores, and socket buffers."""
+"""Watches what a running program gets from the machine: cores, and socket buffers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _CpuTime:
 
 
 class Watch:
-    """Looked at from time to time while the program runs; cheap, as it runs on the same cores."""
+    """Samples the program while it runs; cheaply, as it runs on the same cores."""
 
     def __init__(self, spec: Spec) -> None:
         self._bed = spec

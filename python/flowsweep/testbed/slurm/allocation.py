@@ -39,7 +39,7 @@ class Node:
             FlowsweepError: It has none there.
         """
         if network is None:
-            return _of_name(self.name)
+            return _address_of_name(self.name)
         inside = ipaddress.ip_network(network, strict=False)
         for address in self.addresses:
             if address.ip in inside:
@@ -54,7 +54,7 @@ class Node:
 
     def network_of_name(self) -> str | None:
         """That of the address of its name; None if none of its interfaces has it."""
-        own = _of_name(self.name)
+        own = _address_of_name(self.name)
         return next((str(one.network) for one in self.addresses if str(one.ip) == own), None)
 
 
@@ -88,8 +88,8 @@ class Allocation:
                 remedy="sbatch -N NODES --exclusive workflows/profiles/slurm/sweep.sbatch FILE, "
                 "or the same command within salloc",
             )
-        listed = _asked(["squeue", "-h", "-j", number, "-o", "%N"])
-        return cls(number, _asked(["scontrol", "show", "hostnames", listed]).split())
+        listed = _run_slurm(["squeue", "-h", "-j", number, "-o", "%N"])
+        return cls(number, _run_slurm(["scontrol", "show", "hostnames", listed]).split())
 
     def srun(self, node: str, words: list[str]) -> list[str]:
         """What starts a command on a node, beside all else that runs there.
@@ -136,7 +136,7 @@ class Allocation:
         """Returns a filter that leaves out the ports of Slurm's own messages."""
         if machine.overlay:
             return ""
-        printed = _asked(["scontrol", "show", "config"])
+        printed = _run_slurm(["scontrol", "show", "config"])
         ports = re.findall(
             r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$", printed, re.MULTILINE
         )
@@ -179,7 +179,7 @@ class Allocation:
         del machines
 
 
-def _asked(words: list[str]) -> str:
+def _run_slurm(words: list[str]) -> str:
     try:
         done = subprocess.run(
             words,
@@ -204,7 +204,7 @@ def _asked(words: list[str]) -> str:
     return done.stdout.strip()
 
 
-def _of_name(name: str) -> str:
+def _address_of_name(name: str) -> str:
     try:
         return socket.gethostbyname(name)
     except OSError as error:

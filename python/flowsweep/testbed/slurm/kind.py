@@ -89,7 +89,7 @@ class Slurm:
         if settings.emulate:
             free = len(machines) if len(nodes) > len(machines) else 0
             emulator = (nodes[free].name, under[free])
-            machines = links.overlaid(spec, machines, under[free])
+            machines = links.overlay(spec, machines, under[free])
         else:
             hosts = [
                 replace(host, address=machine.address)

@@ -43,7 +43,7 @@ def _numbers(spec: Spec) -> dict[str, int]:
     return {site: FIRST_NUMBER + index for index, site in enumerate(spec.sites)}
 
 
-def overlaid(spec: Spec, machines: list[MachineSpec], emulator: str) -> list[MachineSpec]:
+def overlay(spec: Spec, machines: list[MachineSpec], emulator: str) -> list[MachineSpec]:
     """The machines with the experiment's own addresses, and what their keepers are told.
 
     Args:
@@ -51,7 +51,7 @@ def overlaid(spec: Spec, machines: list[MachineSpec], emulator: str) -> list[Mac
         machines: With the addresses that they have.
         emulator: The address that its node has.
     """
-    unable = netem.unable(spec)
+    unable = netem.find_unable(spec)
     if spec.backend == "netem" and unable:
         raise FlowsweepError(
             "emulation.backend: netem cannot be used",
@@ -115,7 +115,7 @@ class Emulated:
         if not there or there[0].decode() != hashlib.sha256(data).hexdigest():
             node.put("flowsweep-wan", data, mode="700")
         texts = {"wan.json": json.dumps(emulation.config(self._bed)), "links": self._lines()}
-        if netem.unable(self._bed) is None:
+        if netem.find_unable(self._bed) is None:
             texts |= batches(self._bed)
         files = {name: (text.encode(), "600") for name, text in texts.items()}
         node.put_all({**files, SCRIPT.name: (SCRIPT.read_bytes(), "700")})
@@ -127,8 +127,8 @@ class Emulated:
         spec = self._bed
         under = {machine.name: machine.overlay[0].split()[3] for machine in spec.machines}
         tried = []
-        if spec.backend != "flowsweep-wan" and netem.unable(spec) is None:
-            tried = [f"try {discipline}" for discipline in netem.tried(spec)]
+        if spec.backend != "flowsweep-wan" and netem.find_unable(spec) is None:
+            tried = [f"try {discipline}" for discipline in netem.list_trials(spec)]
         lines = [
             f"address {self._node.address}",
             *tried,
@@ -167,7 +167,7 @@ class Emulated:
         """Why it is not netem, where that is not what was asked for."""
         if self._backend == "netem" or self._bed.backend == "flowsweep-wan":
             return ""
-        unable = netem.unable(self._bed)
+        unable = netem.find_unable(self._bed)
         if unable is not None:
             return f"; netem cannot do {unable}"
         return f"; its kernel has {self._read('lacks').strip()}"

@@ -134,7 +134,7 @@ impl Capture {
             raw::pcap_set_promisc(handle, settings.promiscuous.into());
             raw::pcap_set_timeout(handle, settings.block_timeout_ms);
             raw::pcap_set_buffer_size(handle, settings.buffer_bytes);
-            // Where it is not supported, microseconds stay: `resolution_ns` tells.
+            // Where it is not supported, times stay in microseconds: see `resolution_ns`.
             raw::pcap_set_tstamp_precision(handle, PRECISION_NANO);
         }
         // SAFETY: the handle is open. Positive values are warnings, such as that promiscuous mode is not supported.

@@ -50,8 +50,8 @@ def _pingpong() -> list[dict[str, Any]]:
 
 def _bulk(name: str, transport: str, *, beside: float | None) -> dict[str, Any]:
     stream = {"mbit_s": 40.0, "beside_mbit_s": beside}
-    told = {"problem": {"transport": transport}, "answer": {"streams": [stream]}}
-    return _run(f"bulk-{name}", "bulk", told, baseline=True)
+    application = {"problem": {"transport": transport}, "answer": {"streams": [stream]}}
+    return _run(f"bulk-{name}", "bulk", application, baseline=True)
 
 
 def _farm() -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def _farm() -> list[dict[str, Any]]:
              "mpi": {name: {"calls": 3 + n, "seconds": 0.1} for name in ("send", "receive")}}
             for n, host in enumerate(tiny.HOSTS)
         ]  # fmt: skip
-        told = {
+        application = {
             "ranks": ranks,
             "phases": [
                 {"name": name, "rank": rank, "start_s": start, "end_s": start + 0.25}
@@ -75,8 +75,8 @@ def _farm() -> list[dict[str, Any]]:
             ],
         }
         found.append(
-            _run(f"farm-{problem}", "farm", told, baseline=True, problem=f'{{"n": {problem}}}',
-                 completion_s=float(problem))
+            _run(f"farm-{problem}", "farm", application, baseline=True,
+                 problem=f'{{"n": {problem}}}', completion_s=float(problem))
         )  # fmt: skip
     return found
 
@@ -87,5 +87,5 @@ def _film() -> dict[str, Any]:
         for start in (0.0, 0.25, 0.5)
     ]
     ranks = [{"rank": n, "host": host["name"]} for n, host in enumerate(tiny.HOSTS)]
-    told = {"ranks": ranks, "transfers": spans}
-    return _run("film", "film", told, baseline=True, problem='{"fps": 4, "frames": 3}')
+    application = {"ranks": ranks, "transfers": spans}
+    return _run("film", "film", application, baseline=True, problem='{"fps": 4, "frames": 3}')

@@ -1,0 +1,18 @@
+"""Lists for people: shortened for a sentence, sorted as people sort."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+
+def shorten_list(items: Sequence[str], most: int) -> list[str]:
+    """The first `most` items and, where there are others, `3 more` behind them."""
+    more = len(items) - most
+    return [*items[:most], *([f"{more} more"] if more > 0 else [])]
+
+
+def natural_key(text: str) -> list[tuple[int, int | str]]:
+    """A sort key by which pc9 is before pc10."""
+    parts = [part for part in re.split(r"(\d+)", text) if part]
+    return [(0, int(part)) if part.isdecimal() else (1, part) for part in parts]
