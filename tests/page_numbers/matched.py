@@ -50,17 +50,17 @@ def _by_place(raw: Raw, rows: pl.DataFrame, order: list[str]) -> Expected:
 
 def _delays(raw: Raw) -> Expected:
     runs = []
-    for (run, *ends), mine in raw.table("one_way").group_by("run", *WAY):
-        delays, queues = mine["delay_ns"].sort(), mine["queue_ns"].sort()
+    for (run, *ends), packets in raw.table("one_way").group_by("run", *WAY):
+        delays, queues = packets["delay_ns"].sort(), packets["queue_ns"].sort()
         assert delays.null_count() == queues.null_count() == 0
         runs.append(
             {
                 "run": run, **dict(zip(WAY, ends, strict=True)),
-                "packets": mine.height,
+                "packets": packets.height,
                 "delay_min_ms": delays[0],
                 "delay_p50_ms": _least_above(delays, 0.5),
                 "delay_p99_ms": _least_above(delays, 0.99),
-                "delay_error_ms": mine["delay_error_ns"].max(),
+                "delay_error_ms": packets["delay_error_ns"].max(),
                 "queue_p50_ms": _least_above(queues, 0.5),
                 "queue_p99_ms": _least_above(queues, 0.99),
                 "queue_max_ms": queues[-1],
@@ -85,9 +85,9 @@ def _least_above(values: pl.Series, share: float) -> float:
 def _losses(raw: Raw) -> Expected:
     fates = raw.table("fates").drop_nulls(WAY).join(raw.runs.select("run", "point"), on="run")
     bursts = []
-    for (run, *ends), mine in fates.group_by("run", *WAY):
+    for (run, *ends), packets in fates.group_by("run", *WAY):
         longest = length = count = 0
-        for fate in mine.sort("time_sent", "packet_sent")["fate"]:
+        for fate in packets.sort("time_sent", "packet_sent")["fate"]:
             count += fate == "lost" and length == 0
             length = length + 1 if fate == "lost" else 0
             longest = max(longest, length)
@@ -120,15 +120,15 @@ def _paths(raw: Raw) -> pl.DataFrame:
     steps = raw.table("critical_path")
     sites = dict(raw.hosts.select("owner", "site").unique().iter_rows())
     rows = []
-    for (run,), mine in steps.group_by("run"):
-        lengths = dict(mine.group_by("part").agg(pl.col("duration_ns").sum()).iter_rows())
+    for (run,), steps_of_run in steps.group_by("run"):
+        lengths = dict(steps_of_run.group_by("part").agg(pl.col("duration_ns").sum()).iter_rows())
         assert set(lengths) <= set(PARTS)
-        messages = mine.filter(part="propagation").select("host", "receiver").rows()
+        messages = steps_of_run.filter(part="propagation").select("host", "receiver").rows()
         rows.append(
             {
                 "run": run,
                 **{column: lengths.get(part, 0) / 1e9 for part, column in PARTS.items()},
-                "path_s": mine["duration_ns"].sum() / 1e9,
+                "path_s": steps_of_run["duration_ns"].sum() / 1e9,
                 "messages": len(messages),
                 "crossings": sum(sites[here] != sites[there] for here, there in messages),
             }
