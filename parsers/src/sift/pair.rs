@@ -1,6 +1,7 @@
 //! All TCP connections between two endpoints: their lives, and what tells copies from packets that were sent again.
 
-use super::held::{Held, Identity};
+use super::held::Held;
+use super::identity::Identity;
 use super::life::{Life, distance};
 use super::parts::Parts;
 use crate::decode::flag;
