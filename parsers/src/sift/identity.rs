@@ -5,7 +5,7 @@
 
 use std::hash::{BuildHasher, Hasher};
 
-use foldhash::fast::RandomState;
+use foldhash::fast::{FoldHasher, RandomState};
 
 use crate::decode::links::{ETHERNET, LINUX_SLL2};
 use crate::decode::{Packet, TCP, UDP, filled_in, flag, is_of_bytes, telling_bytes};
@@ -138,24 +138,26 @@ fn contents(packet: &Packet, bytes: &[u8], hashing: &RandomState) -> (u64, u64, 
     } else {
         0
     };
-    let with_checksum = filled_in(packet, transport).map(|checksum| {
+    let with = |hasher: &FoldHasher<'_>, checksum: u16| {
         let mut hasher = hasher.clone();
         hasher.write_u16(checksum);
         hasher.finish()
-    });
+    };
+    if packet.tcp {
+        // Its numbers say enough, and a right checksum no more: routers that clamp the MSS change it.
+        let (with, without) = (with(&hasher, packet.checksum_field), hasher.finish());
+        return match is_of_bytes(packet, transport) {
+            Some(true) => (without, with, payload),
+            Some(false) => (with, with, payload),
+            None => (with, without, payload),
+        };
+    }
+    let with = filled_in(packet, transport).map(|checksum| with(&hasher, checksum));
     if packet.key.protocol == UDP {
         hasher.write(&behind[..behind.len().min(PEEKED)]);
     }
     let without = hasher.finish();
-    let with_checksum = with_checksum.unwrap_or(without);
-    // The numbers of TCP say enough, and a right checksum no more: routers that clamp the MSS change it.
-    let is_right = packet.tcp.then(|| is_of_bytes(packet, transport));
-    let (content, of_cut) = match is_right {
-        Some(Some(true)) => (without, with_checksum),
-        Some(Some(false)) => (with_checksum, with_checksum),
-        Some(None) | None => (with_checksum, without),
-    };
-    (content, of_cut, payload)
+    (with.unwrap_or(without), without, payload)
 }
 
 /// Writes the bytes of a transport `header`, but for what is changed on the way: the checksum, and the MSS of a SYN, which
