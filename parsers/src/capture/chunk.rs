@@ -14,7 +14,8 @@ use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Outcome, Outer, Packet, TcpOptions, decode, flag};
 use crate::records::{Interface, Record, RecordPlace};
 use crate::sift::Sifted;
-use crate::sift::held::{Held, Identity, Refusal};
+use crate::sift::held::{Held, Refusal};
+use crate::sift::identity::Identity;
 
 /// Packets between asking for a segment's memory and writing it.
 const AHEAD: usize = 16;

@@ -1,7 +1,7 @@
 //! Internet checksums, RFC 1071, of IPv4 headers, TCP, UDP and ICMP: looked at only where that is asked for.
 
 use super::network::Ip;
-use super::protocols::{ICMP, ICMP6, TCP, UDP};
+use super::protocols::{ESP, FRAGMENT, ICMP, ICMP6, SCTP, TCP, UDP};
 use super::{Packet, Walk};
 
 /// The sum of what carries a right checksum.
@@ -73,8 +73,26 @@ pub(crate) fn is_left(packet: &Packet) -> bool {
     })
 }
 
-/// Whether the checksum of `packet`, whose transport header begins `transport`, says no more than the bytes that it is of:
-/// it was left to the interface, or is right. None where it stands for bytes that were not captured.
+/// The checksum that the receiver of `packet` sees, whose transport header begins `transport`: what it states, or what the
+/// interface fills in. None where that is of bytes that were not captured.
+pub(crate) fn filled_in(packet: &Packet, transport: &[u8]) -> Option<u16> {
+    if !is_left(packet) {
+        return Some(packet.checksum_field);
+    }
+    let (_, whole, length) = sums_before(packet)?;
+    let bytes = transport.get(..length as usize)?;
+    // The sum of all words but the one that states it.
+    let without = whole + sum(bytes) + u64::from(!packet.checksum_field);
+    match RIGHT - folded(without) {
+        // RFC 768: 0 says that there is none.
+        0 if packet.key.protocol == UDP => RIGHT,
+        checksum => checksum,
+    }
+    .into()
+}
+
+/// Whether the checksum of `packet` says no more than the bytes that it is of: it was left to the interface, or is right.
+/// None where it stands for bytes that were not captured.
 pub(crate) fn is_of_bytes(packet: &Packet, transport: &[u8]) -> Option<bool> {
     let Some((_, whole, length)) = sums_before(packet) else {
         return Some(false);
@@ -84,6 +102,22 @@ pub(crate) fn is_of_bytes(packet: &Packet, transport: &[u8]) -> Option<bool> {
     }
     let bytes = transport.get(..length as usize)?;
     Some(folded(whole + sum(bytes)) == RIGHT)
+}
+
+/// Length of the beginning of `transport` that tells `packet` from others, as far as it was captured: a header with numbers
+/// or with a checksum of what follows.
+pub(crate) fn telling_bytes(packet: &Packet, transport: &[u8]) -> usize {
+    let length = match packet.key.protocol {
+        // Their places in a packet tell them apart.
+        FRAGMENT => 0,
+        TCP if packet.tcp => 20 + packet.options.bytes as usize,
+        UDP | ICMP | ICMP6 | ESP => 8,
+        // RFC 9260 3.1: the checksum is the last of it, and may be left to the interface here, too.
+        SCTP if transport.get(8..12) != Some(&[0; 4]) => 12,
+        TCP | SCTP => usize::MAX,
+        _ => 24,
+    };
+    length.min(transport.len())
 }
 
 impl Walk<'_> {

@@ -27,7 +27,7 @@ mod transport;
 mod tunnel;
 mod wireless;
 
-pub(crate) use checksum::{Checksum, is_of_bytes};
+pub(crate) use checksum::{Checksum, filled_in, is_of_bytes, telling_bytes};
 pub(crate) use fragment::Part;
 pub(crate) use options::{Sack, TcpOptions};
 pub(crate) use protocols::{FRAGMENT, TCP, UDP, has_ports};
@@ -82,6 +82,11 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// Length of an IP header without options.
+    pub(crate) fn ip_header(&self) -> u32 {
+        if self.v6 { 40 } else { 20 }
+    }
+
     /// Its hash under `state`.
     #[inline]
     pub(crate) fn hash(&self, state: &impl BuildHasher) -> u64 {

@@ -4,8 +4,9 @@ pub(crate) const ICMP: u8 = 1;
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
 const DCCP: u8 = 33;
+pub(super) const ESP: u8 = 50;
 pub(crate) const ICMP6: u8 = 58;
-const SCTP: u8 = 132;
+pub(super) const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 /// Later fragments, which carry no ports; IANA reserves the number.
 pub(crate) const FRAGMENT: u8 = 255;

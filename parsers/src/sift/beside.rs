@@ -12,6 +12,9 @@ const LOOKED_AT: usize = 64;
 /// Contents that say enough: of the same sender, and of the whole capture.
 const OF_SENDER: usize = 2;
 const OF_ALL: usize = 4;
+/// Of so many segments of a sender a quarter says enough: a mirror that is overloaded loses copies, and a host does not
+/// send so much again before a round trip has passed.
+const MANY: usize = 8;
 
 /// What the last look at the whole capture said: it holds on where little is ahead.
 #[derive(Debug, Default)]
@@ -38,6 +41,9 @@ impl Beside {
         } else {
             OF_SENDER
         };
+        if packet.is_tcp() && own.len() >= MANY {
+            return reached(own, 3);
+        }
         if own.len() >= enough {
             return usual(own);
         }
@@ -104,7 +110,13 @@ fn look(
 }
 
 /// What three quarters of the numbers reach.
-fn usual(mut numbers: Vec<u32>) -> u32 {
+fn usual(numbers: Vec<u32>) -> u32 {
+    reached(numbers, 1)
+}
+
+/// What all of the numbers but so many quarters reach.
+fn reached(mut numbers: Vec<u32>, quarters: usize) -> u32 {
     numbers.sort_unstable();
-    numbers.get(numbers.len() / 4).copied().unwrap_or(0)
+    let place = numbers.len() * quarters / 4;
+    numbers.get(place).copied().unwrap_or(0)
 }

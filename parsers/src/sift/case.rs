@@ -74,12 +74,13 @@ impl Case {
         let (here_ns, elsewhere_ns) = match pair {
             _ if identified => (SAME_PLACE_NS, LONGEST_NS),
             Some(pair) => pair.copies_within_ns(),
+            // Its host would not have sent it with a lower TTL.
+            None if own.ttl < other.ttl => (DATAGRAM_NS, LATEST_NS),
             None => (DATAGRAM_NS, DATAGRAM_ELSEWHERE_NS),
         };
         let here_ns = match pair {
             Some(_) if is_once => LATEST_NS,
-            Some(_) => here_ns.max(late_ns),
-            None => here_ns,
+            _ => here_ns.max(late_ns),
         };
         let is_elsewhere = seen.times(own.point) < seen.sent;
         let opens_anew = pair.is_some_and(|pair| pair.opens_anew(packet));

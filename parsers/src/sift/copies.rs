@@ -97,6 +97,7 @@ impl Copies {
         };
         let late_ns = self.delays.get(&packet.identity.interface).copied();
         let mut case = Case::new(seen, packet, pair.as_deref(), talk, late_ns.unwrap_or(0));
+        case.may_be_copied &= !packet.identity.has_other_payload(&seen.identity);
         case.may_be_copied &= !self.asks.asked_since(seen.time, packet);
         case.may_be_copied &= case.is_sure || !self.is_resent(packet, case.within_ns);
         let looked = case.may_be_copied.then(|| {

@@ -11,6 +11,7 @@ mod case;
 mod contents;
 mod copies;
 pub(crate) mod held;
+pub(crate) mod identity;
 mod life;
 mod lives;
 mod pair;

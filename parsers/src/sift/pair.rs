@@ -1,6 +1,7 @@
 //! All TCP connections between two endpoints: their lives, and what tells copies from packets that were sent again.
 
-use super::held::{Held, Identity};
+use super::held::Held;
+use super::identity::Identity;
 use super::life::{Life, distance};
 use super::parts::Parts;
 use crate::decode::flag;
@@ -31,8 +32,9 @@ pub(super) struct Pair {
     last: [Option<(u64, u16)>; 2],
     /// The side gives each packet another identification, as the last two had.
     counts: [bool; 2],
-    /// How often the last two packets of each side that take numbers were recorded.
-    recorded: [[u8; 2]; 2],
+    /// How often the last packets of each side that take numbers were recorded, the latest first: of several, because an
+    /// overloaded mirror loses copies.
+    recorded: [[u8; 4]; 2],
     /// A packet of each side that waits for its acknowledgement: the number behind it, and when it was sent.
     waiting: [Option<(u32, i64)>; 2],
     /// The shortest time from a packet of each side to its acknowledgement.
@@ -51,7 +53,7 @@ impl Pair {
             initiator: 0,
             last: [None; 2],
             counts: [false; 2],
-            recorded: [[0; 2]; 2],
+            recorded: [[0; 4]; 2],
             waiting: [None; 2],
             halves: [None; 2],
             parts: None,
@@ -119,18 +121,19 @@ impl Pair {
 
     /// How often the latest packets of the sender of `packet` that take numbers were recorded.
     pub(super) fn recorded(&self, packet: &Held) -> u32 {
-        let [now, before] = self.recorded[packet.side()];
+        let latest = self.recorded[packet.side()];
+        let [now, before, ..] = latest;
         // A host without a connection answers each packet with the same RST: that one before was recorded twice may be
         // the network's doing, and then there are two answers.
         if packet.segment.has(flag::RST) && before > 0 {
             return now.min(before).into();
         }
-        now.max(before).into()
+        latest.into_iter().max().unwrap_or(0).into()
     }
 
     /// Notes a packet that was found to be a copy.
     pub(super) fn note_copy(&mut self, packet: &Held) {
-        let [now, _] = &mut self.recorded[packet.side()];
+        let [now, ..] = &mut self.recorded[packet.side()];
         *now = now.saturating_add(u8::from(packet.takes_numbers()));
     }
 
@@ -152,8 +155,8 @@ impl Pair {
         }
         let (side, segment) = (packet.side(), &packet.segment);
         if packet.takes_numbers() {
-            let [now, _] = self.recorded[side];
-            self.recorded[side] = [1, now];
+            self.recorded[side].rotate_right(1);
+            self.recorded[side][0] = 1;
         }
         self.time(packet);
         let this = (packet.identity.content, packet.identity.ident);

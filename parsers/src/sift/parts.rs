@@ -6,7 +6,8 @@
 
 use std::collections::VecDeque;
 
-use super::held::{Held, Identity};
+use super::held::Held;
+use super::identity::Identity;
 use super::life::distance;
 use crate::decode::segment::since;
 

@@ -1,6 +1,7 @@
 //! How often one content was sent, and at which places it was recorded.
 
-use super::held::{Held, Identity};
+use super::held::Held;
+use super::identity::Identity;
 
 /// How long a packet is remembered.
 pub(super) const LONGEST_NS: i64 = 1_000_000_000;

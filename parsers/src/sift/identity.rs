@@ -1,0 +1,187 @@
+//! What a packet and its copies have in common, and what tells where each was seen.
+//!
+//! A copy may have been captured with fewer bytes: another snap length, or a longer header in front of it. So the content of a
+//! packet is told by its headers, with the checksum that stands for the bytes behind them.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::{FoldHasher, RandomState};
+
+use crate::decode::links::{ETHERNET, LINUX_SLL2};
+use crate::decode::{Packet, TCP, UDP, filled_in, flag, is_of_bytes, telling_bytes};
+
+/// Bytes of a link header that name where a packet was seen: addresses, tags, interface.
+const LONGEST_LINK: usize = 64;
+/// Bytes behind the header of a datagram that tell it from others where no checksum does.
+const PEEKED: usize = 24;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Hash of what no router and no interface changes: addresses, ports, identification, lengths, transport header,
+    /// and where that says more the checksum that a receiver sees.
+    pub content: u64,
+    /// The content of a copy that was cut, or not cut: there the checksum cannot, or can, be verified or computed.
+    pub of_cut: u64,
+    /// Hash of what stands behind the header; 0 where not all of it was captured.
+    pub payload: u64,
+    /// Hash of where it was seen: interface, link header, tunnel, TTL.
+    pub point: u64,
+    /// IPv4 identification; 0 where there is none.
+    pub ident: u16,
+    /// TTL or hop limit.
+    pub ttl: u8,
+    /// Interface of the file, or of the host where the link header names it.
+    pub interface: u32,
+    /// Hash of the tags between the addresses of Ethernet and the IP packet; 0 where there are none.
+    pub tags: u32,
+    /// Length of the headers before the IP packet.
+    pub link_bytes: u16,
+}
+
+impl Identity {
+    /// Of `packet`, whose captured `bytes` begin with a header of `link_type`.
+    pub(crate) fn new(
+        packet: &Packet,
+        bytes: &[u8],
+        (link_type, interface): (u32, u32),
+        hashing: &RandomState,
+    ) -> Self {
+        let (content, of_cut, payload) = contents(packet, bytes, hashing);
+        let mut hasher = hashing.build_hasher();
+        hasher.write_u32(interface);
+        hasher.write_u8(packet.ttl);
+        if packet.is_inside() {
+            hasher.write_u64(packet.outer.key.hash(hashing));
+            hasher.write_u32(packet.outer.id.unwrap_or_default());
+        }
+        // Headers of other link types hold what differs from frame to frame, such as numbers and times.
+        if matches!(link_type, ETHERNET | LINUX_SLL2) {
+            let link = (packet.link_bytes as usize).min(LONGEST_LINK);
+            hasher.write(bytes.get(..link).unwrap_or_default());
+        }
+        let link = packet.link_bytes as usize;
+        // Linux "cooked" capture, version 2: the interface stands behind the protocol and two bytes reserved.
+        let named = bytes.get(4..).and_then(|rest| rest.first_chunk());
+        let interface = match named {
+            Some(&named) if link_type == LINUX_SLL2 => interface ^ u32::from_be_bytes(named),
+            _ => interface,
+        };
+        let tags = bytes
+            .get(12..link)
+            .filter(|tags| link_type == ETHERNET && tags.len() > 2);
+        Self {
+            content,
+            of_cut,
+            payload,
+            point: hasher.finish(),
+            ident: packet.ident,
+            ttl: packet.ttl,
+            interface,
+            tags: tags.map_or(0, |tags| hashing.hash_one(tags) as u32 | 1),
+            link_bytes: packet.link_bytes as u16,
+        }
+    }
+
+    /// Its content as one of those that `is_known`, where a copy of it is.
+    pub(crate) fn among(&self, is_known: impl Fn(u64) -> bool) -> u64 {
+        if self.of_cut != self.content && !is_known(self.content) && is_known(self.of_cut) {
+            self.of_cut
+        } else {
+            self.content
+        }
+    }
+
+    /// Whether `other` is of the same content.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        self.content == other.content
+            || self.of_cut == other.content
+            || self.content == other.of_cut
+    }
+
+    /// Whether `other`, of the same content, has another payload nevertheless: checksums are short.
+    pub(crate) fn has_other_payload(&self, other: &Self) -> bool {
+        let is_known = self.payload != 0 && other.payload != 0;
+        is_known && self.payload != other.payload
+    }
+
+    /// Whether a packet alike was sent into another virtual network: as often as there are networks, as what routers
+    /// announce is. A packet that was routed from one to the other has another TTL.
+    pub(crate) fn is_of_other_network(&self, other: &Self) -> bool {
+        let tagged = self.tags != 0 && other.tags != 0 && self.link_bytes == other.link_bytes;
+        tagged && self.tags != other.tags && self.ttl == other.ttl
+    }
+}
+
+/// Hashes of the content of `packet`, of that which a cut copy may have, and of its payload.
+fn contents(packet: &Packet, bytes: &[u8], hashing: &RandomState) -> (u64, u64, u64) {
+    let mut hasher = hashing.build_hasher();
+    hasher.write_u64(packet.key.hash(hashing));
+    if packet.fragment {
+        let (begin, end) = packet.part.range();
+        hasher.write_u64(packet.datagram);
+        hasher.write_u64(u64::from(begin) << 32 | u64::from(end));
+    }
+    let sizes = u64::from(packet.ip_bytes) << 32 | u64::from(packet.payload);
+    hasher.write_u64(sizes);
+    let fields = u64::from(packet.from_high) << 32 | u64::from(packet.ident);
+    hasher.write_u64(fields);
+    let transport = bytes
+        .get(packet.transport_at as usize..)
+        .unwrap_or_default();
+    // Not the padding behind a short packet: that may differ.
+    let longest = packet.ip_bytes.saturating_sub(packet.key.ip_header());
+    let transport = &transport[..transport.len().min(longest as usize)];
+    let (header, behind) = transport.split_at(telling_bytes(packet, transport));
+    write_header(&mut hasher, packet, header);
+    let payload = if bytes.len() >= packet.wire as usize {
+        hashing.hash_one(behind) | 1
+    } else {
+        0
+    };
+    let with = |hasher: &FoldHasher<'_>, checksum: u16| {
+        let mut hasher = hasher.clone();
+        hasher.write_u16(checksum);
+        hasher.finish()
+    };
+    if packet.tcp {
+        // Its numbers say enough, and a right checksum no more: routers that clamp the MSS change it.
+        let (with, without) = (with(&hasher, packet.checksum_field), hasher.finish());
+        return match is_of_bytes(packet, transport) {
+            Some(true) => (without, with, payload),
+            Some(false) => (with, with, payload),
+            None => (with, without, payload),
+        };
+    }
+    let with = filled_in(packet, transport).map(|checksum| with(&hasher, checksum));
+    if packet.key.protocol == UDP {
+        hasher.write(&behind[..behind.len().min(PEEKED)]);
+    }
+    let without = hasher.finish();
+    (with.unwrap_or(without), without, payload)
+}
+
+/// Writes the bytes of a transport `header`, but for what is changed on the way: the checksum, and the MSS of a SYN, which
+/// routers clamp.
+fn write_header(hasher: &mut impl Hasher, packet: &Packet, header: &[u8]) {
+    let checksum = match packet.key.protocol {
+        TCP => 16,
+        UDP => 6,
+        _ => return hasher.write(header),
+    };
+    let (before, rest) = header.split_at(header.len().min(checksum));
+    hasher.write(before);
+    let rest = rest.get(2..).unwrap_or_default();
+    let is_syn = packet.tcp && packet.tcp_flags & flag::SYN != 0;
+    let clamped = packet.options.mss.filter(|_| is_syn).and_then(|mss| {
+        let [high, low] = mss.to_be_bytes();
+        let option = [2, 4, high, low];
+        rest.windows(4).position(|bytes| bytes == option)
+    });
+    match clamped {
+        Some(at) => {
+            hasher.write(&rest[..at]);
+            hasher.write(&rest[at + 4..]);
+        }
+        None => hasher.write(rest),
+    }
+}

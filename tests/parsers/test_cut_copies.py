@@ -1,0 +1,152 @@
+"""Copies of which fewer bytes were captured: by snap length, or behind a longer header."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import build
+import pytest
+from conversation import MS, US, Conversation, Kind, tables, whole
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_changed_copies import checksummed
+from test_wrapped_copies import in_gre, in_label, in_pppoe, in_tag, in_two_tags
+
+WHOLE = 262_144
+Packets = list[tuple[int, bytes]]
+
+
+def udp(rng: random.Random, payload: bytes, _: int) -> tuple[int, bytes]:
+    checksum = rng.randrange(1, 65536)
+    return 17, struct.pack(">HHHH", 5000, 443, 8 + len(payload), checksum) + payload
+
+
+def udp_without_checksum(_: random.Random, payload: bytes, __: int) -> tuple[int, bytes]:
+    return 17, struct.pack(">HHHH", 5000, 443, 8 + len(payload), 0) + payload
+
+
+def icmp(rng: random.Random, payload: bytes, number: int) -> tuple[int, bytes]:
+    return 1, struct.pack(">BBHHH", 8, 0, rng.randrange(65536), 7, number) + payload
+
+
+def sctp(rng: random.Random, payload: bytes, number: int) -> tuple[int, bytes]:
+    head = struct.pack(">HHII", 5000, 5001, 9, rng.randrange(1, 2**32))
+    return 132, head + struct.pack(">BBHIHHI", 0, 3, 16 + len(payload), number, 0, 0, 0) + payload
+
+
+def esp(_: random.Random, payload: bytes, number: int) -> tuple[int, bytes]:
+    return 50, struct.pack(">II", 77, number) + payload
+
+
+Maker = Callable[[random.Random, bytes, int], tuple[int, bytes]]
+
+
+def sent(maker: Maker, *, v6: bool, identified: bool, seed: int = 1) -> Packets:
+    """Forty packets of one sender, none like another."""
+    rng = random.Random(seed)
+    ends = ("fd00::1", "fd00::2") if v6 else ("10.0.0.1", "10.0.0.2")
+    packets = []
+    for number in range(40):
+        protocol, content = maker(rng, rng.randbytes(rng.choice([200, 700, 1200])), number)
+        if v6 and protocol == 1:
+            protocol, content = 58, b"\x80" + content[1:]
+        ident = 100 + number if identified else 0
+        packet = build.ip(*ends, protocol, content, ident=ident)
+        packets.append((number * 5 * MS, build.ethernet(packet)))
+    return packets
+
+
+def of_two_interfaces(packets: Packets, snaplens: tuple[int, int], delay: int) -> bytes:
+    """Each packet at two interfaces with snap lengths of their own."""
+    both = [
+        (time + late, frame, place)
+        for time, frame in packets
+        for place, late in enumerate((0, delay))
+    ]
+    blocks = []
+    for time, frame, place in sorted(both, key=lambda packet: (packet[0], packet[2])):
+        ticks, captured = build.START_NS + time, frame[: snaplens[place]]
+        lengths = (len(captured), len(frame))
+        head = struct.pack("<IIIII", place, ticks >> 32, ticks & 0xFFFF_FFFF, *lengths)
+        blocks.append(build.block(6, head + captured + bytes(-len(captured) % 4)))
+    described = build.interface(build.option(9, b"\x09"))
+    return build.SECTION + 2 * described + b"".join(blocks)
+
+
+@pytest.mark.parametrize("snaplens", [(WHOLE, 96), (96, WHOLE), (96, 128)])
+@pytest.mark.parametrize("maker", [udp, icmp, sctp, esp])
+@pytest.mark.parametrize(("v6", "identified"), [(False, True), (False, False), (True, False)])
+def test_interfaces_of_two_snap_lengths_show_the_same_packets(
+    maker: Maker, v6: bool, identified: bool, snaplens: tuple[int, int], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.pcapng"
+    packets = sent(maker, v6=v6, identified=identified)
+    path.write_bytes(of_two_interfaces(packets, snaplens, 3 * US))
+    found = tables(path)
+    assert found["captures"]["duplicate_packets"].to_list() == [0, 40]
+    assert found["flows"]["packets"].to_list() == [40]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    v6=st.booleans(),
+    identified=st.booleans(),
+    snaplens=st.sampled_from([(WHOLE, 96), (96, WHOLE), (96, 128), (128, 96)]),
+    is_left=st.booleans(),
+)
+def test_segments_at_interfaces_of_two_snap_lengths_count_once(
+    v6: bool,
+    identified: bool,
+    snaplens: tuple[int, int],
+    is_left: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    path = tmp_path_factory.mktemp("lengths") / "a.pcapng"
+    kind = Kind(v6=v6, identified=identified)
+    made = whole(kind)
+    made.packets[:] = [
+        (time, checksummed(frame, kind, left=is_left)) for time, frame in made.packets
+    ]
+    once = tables(made.write(path))
+    path.write_bytes(of_two_interfaces(made.packets, snaplens, 3 * US))
+    twice = tables(path)
+    assert twice["captures"]["duplicate_packets"].to_list() == [0, 10]
+    assert twice["flows"].equals(once["flows"])
+
+
+@pytest.mark.parametrize("wrap", [in_tag, in_two_tags, in_label, in_pppoe, in_gre])
+@pytest.mark.parametrize("maker", [udp, udp_without_checksum, icmp, sctp, esp])
+@pytest.mark.parametrize(("v6", "identified"), [(False, True), (False, False), (True, False)])
+def test_a_tag_that_leaves_less_of_a_packet_makes_no_other_one(
+    maker: Maker,
+    v6: bool,
+    identified: bool,
+    wrap: Callable[[bytes, int], bytes],
+    tmp_path: Path,
+) -> None:
+    packets = sent(maker, v6=v6, identified=identified)
+    wrapped = [(time + 4 * US, wrap(frame, 1)) for time, frame in packets]
+    both = sorted(packets + wrapped, key=lambda packet: packet[0])
+    # Headers and 24 bytes of what has no checksum, as far as they go inside the longest tunnel.
+    made = Conversation(Kind(snaplen=120 if maker is udp_without_checksum else 96), both)
+    found = tables(made.write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [40]
+    assert found["flows"]["packets"].to_list() == [40]
+
+
+def test_datagrams_of_one_checksum_and_other_bytes_are_no_copies(tmp_path: Path) -> None:
+    """Even where routes of two lengths bring them: checksums that senders keep the same."""
+    rng = random.Random(1)
+    packets = []
+    for number in range(100):
+        header = struct.pack(">HHHH", 5000, 443, 108, 0x1234)
+        packet = bytearray(build.ip("fd00::1", "fd00::2", 17, header + rng.randbytes(100)))
+        packet[7] = 64 - number % 2
+        packets.append((number * 100 * US, build.ethernet(bytes(packet))))
+    both = Conversation(Kind(), [*packets, (20 * MS, packets[-1][1])])
+    found = tables(both.write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [0]
+    assert found["flows"]["packets"].to_list() == [101]
