@@ -59,8 +59,8 @@ def sent(maker: Maker, *, v6: bool, identified: bool, seed: int = 1) -> Packets:
     return packets
 
 
-def of_two_interfaces(packets: Packets, snaplens: tuple[int, int], delay: int) -> bytes:
-    """Each packet at two interfaces with snap lengths of their own."""
+def capture_at_two_interfaces(packets: Packets, snaplens: tuple[int, int], delay: int) -> bytes:
+    """A pcapng file of two interfaces that both show each packet, cut at their snap lengths."""
     both = [
         (time + late, frame, place)
         for time, frame in packets
@@ -84,7 +84,7 @@ def test_interfaces_of_two_snap_lengths_show_the_same_packets(
 ) -> None:
     path = tmp_path / "a.pcapng"
     packets = sent(maker, v6=v6, identified=identified)
-    path.write_bytes(of_two_interfaces(packets, snaplens, 3 * US))
+    path.write_bytes(capture_at_two_interfaces(packets, snaplens, 3 * US))
     found = tables(path)
     assert found["captures"]["duplicate_packets"].to_list() == [0, 40]
     assert found["flows"]["packets"].to_list() == [40]
@@ -111,7 +111,7 @@ def test_segments_at_interfaces_of_two_snap_lengths_count_once(
         (time, checksummed(frame, kind, left=is_left)) for time, frame in made.packets
     ]
     once = tables(made.write(path))
-    path.write_bytes(of_two_interfaces(made.packets, snaplens, 3 * US))
+    path.write_bytes(capture_at_two_interfaces(made.packets, snaplens, 3 * US))
     twice = tables(path)
     assert twice["captures"]["duplicate_packets"].to_list() == [0, 10]
     assert twice["flows"].equals(once["flows"])

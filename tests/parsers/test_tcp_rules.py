@@ -64,7 +64,7 @@ def opened(mine_options: bytes = b"", their_options: bytes = b"") -> list[bytes]
 
 
 def test_numbers_go_round(flows: Flows) -> None:
-    """RFC 9293 3.4: numbers count modulo 2^32, and octets sent twice are retransmitted."""
+    """RFC 9293 3.4: numbers count modulo 2^32, and bytes sent twice are retransmitted."""
     near = 2**32 - 150
     row, _ = flows.rows(
         from_client(seq=near, payload=100),
@@ -90,7 +90,7 @@ def test_an_old_acknowledgement_does_not_belong_to_a_new_connection(flows: Flows
     assert (row["rtt_samples"], row["rtt_max_ns"]) == (1, MS)
 
 
-def test_the_number_of_a_reset_says_nothing_of_octets(flows: Flows) -> None:
+def test_the_number_of_a_reset_says_nothing_of_bytes(flows: Flows) -> None:
     """RFC 9293 3.5.3: a reset's own number is no octet, its acknowledgement counts for a SYN."""
     row, _ = flows.rows(
         *opened(), from_client(seq=100, ack=100, payload=10), from_client(RST, seq=90)
@@ -112,20 +112,20 @@ def test_the_last_syn_that_tells_holds(flows: Flows) -> None:
     assert row["mss"] == 1220
 
 
-@pytest.mark.parametrize("octets", [0, 1])
-def test_a_keep_alive_is_below_what_is_acknowledged(flows: Flows, octets: int) -> None:
-    """RFC 9293 3.8.4: it repeats at most one octet of what was acknowledged."""
+@pytest.mark.parametrize("payload", [0, 1])
+def test_a_keep_alive_is_below_what_is_acknowledged(flows: Flows, payload: int) -> None:
+    """RFC 9293 3.8.4: it repeats at most one byte of what was acknowledged."""
     row, _ = flows.rows(
         *opened(),
         from_client(seq=100, ack=100, payload=10),
         from_server(seq=100, ack=110),
-        from_client(seq=109, ack=100, payload=octets),
+        from_client(seq=109, ack=100, payload=payload),
     )
     assert (row["keep_alives"], row["window_probes"]) == (1, 0)
     waiting, _ = flows.rows(
         *opened(),
         from_client(seq=100, ack=100, payload=10),
-        from_client(seq=109, ack=100, payload=octets),
+        from_client(seq=109, ack=100, payload=payload),
     )
     assert waiting["keep_alives"] == 0
 
@@ -191,7 +191,7 @@ def test_the_first_block_tells_what_was_received_last(flows: Flows) -> None:
 
 
 def test_a_block_below_the_acknowledgement_measures_nothing(flows: Flows) -> None:
-    """RFC 2883 4: it reports octets that arrived twice."""
+    """RFC 2883 4: it reports bytes that arrived twice."""
     row, _ = flows.rows(
         from_client(seq=100, ack=1, payload=100),
         from_server(seq=1, ack=200),

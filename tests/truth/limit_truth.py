@@ -62,7 +62,7 @@ class Truth:
         return cls(np.array(record["borders_ns"]), np.array(record["sums_ns"], float))
 
 
-def of_polls(recorded: Any, rate_bit_s: float, rtt_ms: float) -> Truth:
+def derive_from_polls(recorded: Any, rate_bit_s: float, rtt_ms: float) -> Truth:
     """The truth from what `writers.py` recorded.
 
     In this order: recovery, the network; `rwnd_limited` grows, or the window that was advertised is
@@ -118,7 +118,7 @@ def recorded(folder: Path) -> tuple[dict[str, Any], Truth]:
     """What a folder of `record_limits.py` is of, and its truth."""
     flow = json.loads((folder / "flow.json").read_text())
     with np.load(folder / "truth.npz") as polls:
-        return flow, of_polls(polls, flow["rate_mbit"] * 1e6, flow["rtt_ms"])
+        return flow, derive_from_polls(polls, flow["rate_mbit"] * 1e6, flow["rtt_ms"])
 
 
 def confusion(found: np.ndarray, truth: np.ndarray) -> np.ndarray:

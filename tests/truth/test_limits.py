@@ -61,7 +61,7 @@ def polls(**columns: object) -> dict[str, np.ndarray]:
     ],
 )
 def test_the_kernel_says_which_class_it_is(columns: dict[str, object], truth: str) -> None:
-    truths = limit_truth.of_polls(polls(**columns), rate_bit_s=1e8, rtt_ms=1)
+    truths = limit_truth.derive_from_polls(polls(**columns), rate_bit_s=1e8, rtt_ms=1)
     shares = truths.sums[:, -1] / truths.sums[:, -1].sum()
     assert shares[limit_truth.CLASSES.index(truth)] > 0.95, shares
 
@@ -69,12 +69,14 @@ def test_the_kernel_says_which_class_it_is(columns: dict[str, object], truth: st
 def test_a_writer_that_does_not_sleep_in_send_limits_itself() -> None:
     idle = polls(notsent=100, unacked=4)
     idle["done"] = idle["begun"] + limit_truth.SLEPT_NS
-    truth = limit_truth.of_polls(idle, rate_bit_s=1e8, rtt_ms=1)
+    truth = limit_truth.derive_from_polls(idle, rate_bit_s=1e8, rtt_ms=1)
     assert truth.sums[0, -1] == truth.sums[:, -1].sum() > 0
 
 
 def test_the_truth_is_the_same_after_it_was_kept() -> None:
-    truth = limit_truth.of_polls(polls(notsent=3000 * (np.arange(100) % 7 > 3)), 1e8, rtt_ms=1)
+    truth = limit_truth.derive_from_polls(
+        polls(notsent=3000 * (np.arange(100) % 7 > 3)), 1e8, rtt_ms=1
+    )
     kept = limit_truth.Truth.from_json(truth.to_json())
     begin, end = truth.borders[[0, 13, 40]], truth.borders[[13, 40, 90]]
     assert np.allclose(kept.between(begin, end), truth.between(begin, end), atol=limit_truth.MS)

@@ -1,7 +1,7 @@
 //! Sends equal Ethernet frames from one interface at a fixed rate: the load of `tests/bench/agent.py`.
 //!
 //! `blast IFACE FRAME_BYTES PACKETS_PER_S SECONDS`; frames count without FCS, 0 packets/s is as fast as it can. Every
-//! frame has ethertype 0x88b5 (IEEE 802, local experiments), so that no stack answers, and a number from 0 on (8 octets,
+//! frame has ethertype 0x88b5 (IEEE 802, local experiments), so that no stack answers, and a number from 0 on (8 bytes,
 //! big endian) behind its header. Prints one line of JSON.
 #![allow(unsafe_code)]
 
@@ -132,7 +132,7 @@ fn blast(socket: &OwnedFd, bytes: usize, plan: &Plan) -> (u64, u64, Duration) {
         }
         for (offset, part) in parts[..batch].iter().enumerate() {
             let number = (sent + offset as u64).to_be_bytes();
-            // SAFETY: the frame is at least NUMBER.end octets long and lives in `frames`.
+            // SAFETY: the frame is at least NUMBER.end bytes long and lives in `frames`.
             unsafe {
                 let place = part.iov_base.cast::<u8>().add(NUMBER.start);
                 ptr::copy_nonoverlapping(number.as_ptr(), place, number.len());

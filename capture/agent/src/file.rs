@@ -159,7 +159,7 @@ impl PcapFile {
             Sink::Plain(_) => self.pcap_bytes + more,
             Sink::Compressed(_) => {
                 let new = self.pcap_bytes + more - self.flushed_pcap_bytes;
-                // Data that cannot be compressed is stored, with 3 octets for each block of up to 128 KiB (RFC 8878,
+                // Data that cannot be compressed is stored, with 3 bytes for each block of up to 128 KiB (RFC 8878,
                 // section 3.1.1.2); every flush ends a block.
                 self.safe_bytes + new + new / 1_024 + 64
             }

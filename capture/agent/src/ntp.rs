@@ -10,7 +10,7 @@ use serde::Serialize;
 
 const PACKET_BYTES: usize = 48;
 const PORT: u16 = 123;
-/// First octet: version 4, and the mode of a client or of a server.
+/// First byte: version 4, and the mode of a client or of a server.
 const CLIENT: u8 = 4 << 3 | 3;
 const SERVER: u8 = 4 << 3 | 4;
 /// Far from any reference clock, so that no daemon takes us for one.

@@ -133,7 +133,7 @@ impl Ordered {
         (&self.bytes[..end], held)
     }
 
-    /// Every octet that is held, written or not.
+    /// Every byte that is held, written or not.
     pub fn all(&self) -> &[u8] {
         &self.bytes
     }

@@ -1,11 +1,11 @@
-//! One direction's octets, counted the slow and plain way: what the parser's counts are compared with.
+//! One direction's bytes, counted the slow and plain way: what the parser's counts are compared with.
 
-/// A set of octets as disjoint ranges, in no order.
+/// A set of bytes as disjoint ranges, in no order.
 #[derive(Default)]
 struct Octets(Vec<(i64, i64)>);
 
 impl Octets {
-    /// How many octets from `from` to before `to` are in the set.
+    /// How many bytes from `from` to before `to` are in the set.
     fn count(&self, from: i64, to: i64) -> i64 {
         let shared = |range: &(i64, i64)| (range.1.min(to) - range.0.max(from)).max(0);
         self.0.iter().map(shared).sum()
@@ -29,9 +29,9 @@ impl Octets {
 /// A segment, with its sequence number unwrapped.
 #[derive(Clone, Copy)]
 pub struct Segment {
-    /// Number of its first octet.
+    /// Number of its first byte.
     pub seq: i64,
-    /// Octets of payload.
+    /// Bytes of payload.
     pub payload: i64,
     /// Flag bits of the header.
     pub flags: u8,
@@ -43,7 +43,7 @@ impl Segment {
         self.flags & flag != 0
     }
 
-    /// Number behind its last octet; SYN and FIN count one each.
+    /// Number behind its last byte; SYN and FIN count one each.
     pub fn end(&self) -> i64 {
         self.seq + self.payload + i64::from(self.has(SYN)) + i64::from(self.has(FIN))
     }
@@ -63,7 +63,7 @@ pub const ACK: u8 = 16;
 pub struct Side {
     octets: Octets,
     highest_payload: Option<i64>,
-    /// Payload came behind a FIN or RST, a SYN behind other octets, or a FIN into a hole: what is late then is
+    /// Payload came behind a FIN or RST, a SYN behind other bytes, or a FIN into a hole: what is late then is
     /// a matter of taste.
     pub odd: bool,
     /// Counts by the name of their column in `flows`.
@@ -85,7 +85,7 @@ pub struct Side {
 }
 
 impl Side {
-    /// Counts `segment`. A RST's octets are no data.
+    /// Counts `segment`. A RST's bytes are no data.
     pub fn count(&mut self, segment: Segment) {
         self.packets += 1;
         self.payload_bytes += segment.payload;
@@ -107,7 +107,7 @@ impl Side {
         self.retransmitted_bytes += repeated;
         let to = from + segment.payload;
         if segment.payload > 0 {
-            // Late is what lies below the highest octet, and below the highest payload octet: a FIN may overtake.
+            // Late is what lies below the highest byte, and below the highest payload byte: a FIN may overtake.
             let below = to.min(highest).min(behind.unwrap_or(from));
             let late = (below - from) - self.octets.count(from, below);
             self.out_of_order_packets += i64::from(below > from && late > 0);

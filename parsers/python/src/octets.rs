@@ -1,4 +1,4 @@
-//! Plain octets of a file, and patterns in them.
+//! Plain bytes of a file, and patterns in them.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::failure::failure;
 
-/// The plain octets of a file, unpacked if it is compressed.
+/// The plain bytes of a file, unpacked if it is compressed.
 #[pyclass(module = "flowsweep._parsers")]
 pub(crate) struct Unpacked(Mutex<Octets>);
 

@@ -1,6 +1,6 @@
 //! TCP options to the values that the flow's state needs.
 
-/// First octet, and octet behind the last, of a SACK block.
+/// First byte, and byte behind the last, of a SACK block.
 pub(crate) type Sack = (u32, u32);
 
 /// Options of one segment. At most four SACK blocks fit into a header.
@@ -21,7 +21,7 @@ pub(crate) struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// Options of `bytes` octets that say nothing that is counted.
+    /// Options of `bytes` bytes that say nothing that is counted.
     pub(crate) fn silent(bytes: u8) -> Self {
         Self {
             bytes,
@@ -37,7 +37,7 @@ impl TcpOptions {
             || self.sack_count > 0
     }
 
-    /// Forgets the options of another segment; these have so many octets.
+    /// Forgets the options of another segment; these have so many bytes.
     #[inline]
     pub(super) fn begin(&mut self, bytes: u8) {
         self.bytes = bytes;

@@ -91,7 +91,7 @@ const UNTIMED: u32 = 1 << 29;
 const FLAGS: u16 = 0xfff;
 const TCP: u16 = 1 << 15;
 const FROM_HIGH: u16 = 1 << 14;
-/// The options have [`STAMPED_BYTES`] octets and tell nothing: timestamps.
+/// The options have [`STAMPED_BYTES`] bytes and tell nothing: timestamps.
 const STAMPED: u16 = 1 << 13;
 /// Other options: they are in the chunk's list.
 const LISTED: u16 = 1 << 12;

@@ -3,9 +3,10 @@
 //!
 //! Packets are read point by point in one order of time (`offsets`, `point`), as [sightings](sighting). Those of one
 //! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
-//! them, those that interfaces cut or merged by their bytes (`resegmented`); `streams` knows of TCP what its acknowledgements prove of packets that a capture lacks, and `reorder` counts
-//! what overtook a packet. All is read twice: the first reading finds how complete the captures are, the second tells
-//! the fates. The first finds the `clocks`, too, by which the second tells how long packets were under way (`one_way`).
+//! them; segments that interfaces cut or merged are matched by their bytes (`resegmented`). `streams` keeps what TCP's
+//! acknowledgements prove of packets that a capture lacks, and `reorder` counts what overtook a packet. All is read
+//! twice: the first reading finds how complete the captures are and how the `clocks` differ; the second gives each packet
+//! its fate, and the time that it was under way (`one_way`). Where segments were cut or merged, the first is repeated.
 
 mod clocks;
 mod fate;

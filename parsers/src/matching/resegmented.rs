@@ -27,7 +27,7 @@ struct Segment {
     /// Its place in the window.
     place: u64,
     whole: Range,
-    /// What the other capture has not shown yet.
+    /// Ranges of its bytes that were not found in the other capture yet.
     rest: Vec<Range>,
     tsval: Option<u32>,
     ident: u16,
@@ -35,7 +35,7 @@ struct Segment {
     is_ambiguous: bool,
     /// Some of its bytes are in the other capture, in a segment that cannot be a part of it.
     is_doubtful: bool,
-    /// It arrived, and so had all its bytes before, as parts of the same segment.
+    /// It is a segment that arrived, and all its bytes had arrived before, as parts of the same sent segment.
     is_copy: bool,
 }
 
@@ -69,7 +69,7 @@ impl Segment {
         (bytes.div_ceil(PART_BYTES.1)..=bytes.div_ceil(PART_BYTES.0)).contains(&count)
     }
 
-    /// Takes the bytes that both still lack.
+    /// Removes the bytes that neither has found yet from what both lack.
     fn share(&mut self, other: &mut Self) {
         let mut common = Vec::new();
         for one in &self.rest {
@@ -95,7 +95,7 @@ impl Segment {
     }
 }
 
-/// Bytes of a segment that was sent were found in one that arrived.
+/// A segment that was sent and one that arrived carry the same bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meeting {
     /// Places in the window.
@@ -108,7 +108,7 @@ pub(super) struct Meeting {
     pub is_first_part: bool,
 }
 
-/// What is known of a segment that leaves the window.
+/// The result of matching one segment, when it leaves the window.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Sequence numbers of the bytes that were not found: first and count.
@@ -122,7 +122,7 @@ pub(super) struct Found {
 /// One direction of a TCP connection.
 #[derive(Debug)]
 struct Direction {
-    /// Behind the highest byte.
+    /// The place behind the highest byte of either capture.
     last: u64,
     /// Segments that were sent with bytes behind all before them.
     fresh: VecDeque<Segment>,
@@ -322,7 +322,7 @@ fn mark_ambiguous(candidates: &mut [&mut Segment]) {
     }
 }
 
-/// What no segment carries of a range.
+/// The parts of a range that none of the segments carries.
 fn subtract_all(range: Range, segments: &[&mut Segment]) -> Vec<Range> {
     segments
         .iter()

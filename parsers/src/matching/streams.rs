@@ -26,9 +26,9 @@ struct Stream {
     resent: VecDeque<Range>,
     /// Number behind the last one up to which the receiver's capture lacks nothing.
     received: Option<u32>,
-    /// What it has behind that: ranges with gaps between them.
+    /// Ranges that the receiver's capture has behind `received`, with gaps between them.
     beyond: Vec<Range>,
-    /// Number behind the last of what it had there and is forgotten, because there were too many gaps.
+    /// Number behind the last range that was dropped from `beyond`, because there were too many gaps.
     forgotten: Option<u32>,
     /// What the receiver acknowledged and its capture lacks.
     missing: VecDeque<Range>,
@@ -193,7 +193,7 @@ impl Stream {
             self.close();
             return;
         };
-        // What is forgotten proves nothing.
+        // Up to `forgotten` the capture may have all bytes: an acknowledgement of them proves no gap.
         if let Some(forgotten) = self.forgotten.filter(|_| before(received, ack)) {
             received = if before(ack, forgotten) {
                 ack

@@ -1,4 +1,4 @@
-//! An input that is no capture, such as a log, to its plain octets.
+//! An input that is no capture, such as a log, to its plain bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,10 +7,10 @@ use crate::common::error::Error;
 use crate::source::Input;
 use crate::source::Source;
 
-/// Octets read at a time.
+/// Bytes read at a time.
 const ROOM: usize = 1 << 20;
 
-/// The plain octets of an input, one part after the other; unpacked if it is compressed.
+/// The plain bytes of an input, one part after the other; unpacked if it is compressed.
 pub struct Octets {
     source: Source,
     consumed: Arc<AtomicU64>,
@@ -57,7 +57,7 @@ impl Octets {
 
 /// How often one octet, or two in a row, stand in `octets`; occurrences of two may overlap.
 ///
-/// The sums of 255 places fit an octet, which lets the compiler compare many octets at once:
+/// The sums of 255 places fit a byte, which lets the compiler compare many bytes at once:
 /// about ten times as fast as `bytes.count` of Python 3.11.
 pub fn count(octets: &[u8], first: u8, second: Option<u8>) -> usize {
     let Some(second) = second else {

@@ -177,7 +177,7 @@ impl Source {
     /// Nothing follows. What was read before damage is kept; the records tell where it ends.
     fn end(&mut self, how: io::Result<()>) {
         self.ended = true;
-        // Where the file has changed, the octets at its end say nothing of the capture.
+        // Where the file has changed, the bytes at its end say nothing of the capture.
         self.fault = self.input.changed();
         if self.fault.is_some() {
             return;

@@ -1,4 +1,4 @@
-//! Octets in blocks: growing copies none, and the blocks of one column chunk are used again for the next one.
+//! Bytes in blocks: growing copies none, and the blocks of one column chunk are used again for the next one.
 
 use std::array::IntoIter;
 use std::io::{self, Read, Write};

@@ -37,7 +37,7 @@ pub(super) struct ColumnWriter {
     /// Rows of the page that have a value; `unknown` counts the others.
     known: BooleanBufferBuilder,
     unknown: usize,
-    /// Room for the octets of one.
+    /// Room for the bytes of one.
     page: Vec<u8>,
     /// Pages that are full.
     pages: Pages,

@@ -111,7 +111,7 @@ fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Appends `value`, seven bits in an octet, the lowest first (ULEB128).
+/// Appends `value`, seven bits in a byte, the lowest first (ULEB128).
 pub(super) fn varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

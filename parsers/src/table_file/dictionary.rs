@@ -9,16 +9,16 @@ use crate::common::index::Index;
 
 /// Different values at most: their numbers have 16 bits.
 const MOST: usize = 1 << 16;
-/// Octets of them at most: a larger dictionary saves little.
+/// Bytes of them at most: a larger dictionary saves little.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The first 16 octets of a value, and its length: mostly they are all of it.
+/// The first 16 bytes of a value, and its length: mostly they are all of it.
 type Start = (u128, usize);
 
 /// Numbers values.
 pub(super) struct Dictionary {
     index: Index,
-    /// The first octets of each value.
+    /// The first bytes of each value.
     starts: Vec<Start>,
     places: Vec<Range<usize>>,
     /// The values, one behind the other.

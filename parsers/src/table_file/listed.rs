@@ -89,7 +89,7 @@ impl Listed {
         all
     }
 
-    /// The values that occurred, as texts or as octets of integers.
+    /// The values that occurred, as texts or as bytes of integers.
     pub(super) fn values(&self) -> impl ExactSizeIterator<Item = Vec<u8>> {
         let texts = self.list.as_string_opt::<i32>();
         let integers = self.integers();

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::decode::FRAGMENT;
 
-/// Each octet in decimal with a dot behind it, and how many characters that is.
+/// Each byte in decimal with a dot behind it, and how many characters that is.
 const OCTETS: [([u8; 4], usize); 256] = {
     let mut all = [([b'.'; 4], 0); 256];
     let mut octet = 0;

@@ -21,7 +21,7 @@ const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
 const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
 const ETHERTYPE_VLAN: u16 = 0x8100;
 
-/// What the kernel reports about a received frame.
+/// The kernel's account of a received frame: where it lies in the buffer, its length, time and checksum.
 #[derive(Debug, Clone, Copy, Default)]
 struct Meta {
     start: usize,

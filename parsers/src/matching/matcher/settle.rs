@@ -1,4 +1,4 @@
-//! What became of the packets that leave the window.
+//! Concludes the fate of each packet whose sighting leaves the window.
 
 use super::Matcher;
 use super::known::Doubt;
@@ -66,7 +66,7 @@ impl Matcher {
         true
     }
 
-    /// The same of a segment that was matched by its bytes.
+    /// Completes the row of a segment that was matched by its bytes; false where that of its sender's sighting is the row.
     fn settle_bytes(
         &mut self,
         row: &mut FateRow,

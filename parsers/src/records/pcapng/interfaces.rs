@@ -57,7 +57,7 @@ impl Clock {
             .then_some(time as i64)
     }
 
-    /// Where the time in nanoseconds is the ticks multiplied by this.
+    /// Nanoseconds in one tick; none where a tick is no whole number of them, or the clock has an offset.
     fn unit_ns(self) -> Option<u64> {
         let exponent = 9_u32.checked_sub(u32::from(self.exponent))?;
         (!self.binary && self.offset_ns == 0).then(|| 10_u64.pow(exponent))

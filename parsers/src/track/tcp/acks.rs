@@ -1,4 +1,4 @@
-//! What the other side's acknowledgements say about the octets of a direction: RTT samples, SACK.
+//! What the other side's acknowledgements say about the bytes of a direction: RTT samples, SACK.
 
 use super::sender::DONE;
 use super::{AckContext, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS};
@@ -6,7 +6,7 @@ use crate::decode::segment::{Segment, since};
 use crate::decode::{Sack, TcpOptions, flag};
 
 impl Tcp {
-    /// Takes in `segment` of the other side, which acknowledges octets of this one. `window` is what it
+    /// Takes in `segment` of the other side, which acknowledges bytes of this one. `window` is what it
     /// advertises, where that is known.
     #[inline]
     pub(super) fn acknowledged(
@@ -79,7 +79,7 @@ impl Tcp {
     pub(super) fn advance(&mut self, ack: i64, time: i64) -> Option<i64> {
         let una = self.una;
         self.una = ack;
-        // RFC 6298 3, Karn's algorithm: where any of the octets was sent twice, it is unknown which sending is
+        // RFC 6298 3, Karn's algorithm: where any of the bytes was sent twice, it is unknown which sending is
         // acknowledged.
         let ambiguous = self
             .rare
@@ -105,10 +105,10 @@ impl Tcp {
             newest = Some((first.to, first.time));
             sender.pending.pop_front();
         }
-        let octets = if una == UNKNOWN { 0 } else { ack - una };
-        let octets = u32::try_from(octets).unwrap_or(u32::MAX);
-        sender.limits.released(time, ack, octets);
-        // An acknowledgement of octets that were not captured measures nothing that was.
+        let bytes = if una == UNKNOWN { 0 } else { ack - una };
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        sender.limits.released(time, ack, bytes);
+        // An acknowledgement of bytes that were not captured measures nothing that was.
         newest
             .filter(|&(to, sent)| to == ack && sent != DONE && !ambiguous && !sender.was_held(to))
             .map(|(_, sent)| sent)
@@ -162,7 +162,7 @@ impl Tcp {
 }
 
 impl Rare {
-    /// Whether an octet from `una` to before `ack` was sent twice; forgets those below.
+    /// Whether a byte from `una` to before `ack` was sent twice; forgets those below.
     fn acknowledged(&mut self, una: i64, ack: i64) -> bool {
         if self.repeated.is_empty() {
             return false;

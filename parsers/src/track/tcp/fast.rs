@@ -1,7 +1,7 @@
 //! The fast ways for the most frequent segments. They rule nothing: they skip what cannot matter and call the same
 //! functions as the long way.
 //!
-//! The first is for a segment with ACK, without SYN, FIN and RST, with the next octets in order or none, and an
+//! The first is for a segment with ACK, without SYN, FIN and RST, with the next bytes in order or none, and an
 //! acknowledgement of what the other side sent. The second is for bursts: full segments one behind the other, as a large
 //! write leaves a host, of which only time and number change.
 
@@ -11,7 +11,7 @@ use super::sending::Data;
 use super::{AckContext, STARTED, Tcp, UNKNOWN};
 use crate::decode::segment::Segment;
 
-/// With more octets outstanding, a number could be an earlier one.
+/// With more bytes outstanding, a number could be an earlier one.
 const LONGEST_FLIGHT: u64 = 1 << 31;
 
 impl Tcp {
@@ -34,7 +34,7 @@ impl Tcp {
             && peer.una != UNKNOWN
             && outstanding < LONGEST_FLIGHT
             && acknowledges <= outstanding;
-        // A single octet may be a window probe.
+        // A single byte may be a window probe.
         let fits = payload == 0 || payload > 1 && self.sender.is_some();
         let (from, to) = (self.end, self.end + payload);
         if !usual || !fits || payload > 0 && !self.covered.extend(from, to) {
@@ -167,7 +167,7 @@ mod tests {
     use crate::records::Record;
     use crate::track::tcp::messages::ended::EndedRows;
 
-    /// A segment of one of two sides: mostly the next octets, mostly all acknowledged.
+    /// A segment of one of two sides: mostly the next bytes, mostly all acknowledged.
     #[derive(Debug, Clone)]
     struct Step {
         high: bool,

@@ -1,7 +1,7 @@
 //! TCP segments of one direction, and the other side's acknowledgements of them, to sequence-space counts.
 //!
 //! Sequence numbers are unwrapped to 64 bits, so that nothing here knows about wrap-around. Every count is
-//! about octets seen at the capture point, never about causes: a segment *repeats* an octet or *fills a hole*.
+//! about bytes seen at the capture point, never about causes: a segment *repeats* a byte or *fills a hole*.
 
 mod acceptance;
 mod acks;
@@ -54,7 +54,7 @@ pub(crate) struct SynOptions {
 /// What only few directions need.
 #[derive(Debug, Default)]
 struct Rare {
-    /// Octets sent more than once and not yet acknowledged.
+    /// Bytes sent more than once and not yet acknowledged.
     repeated: Ranges,
     /// Number of the byte of the last window probe that had one.
     probed: Option<i64>,
@@ -78,14 +78,14 @@ pub(crate) struct RareCounts {
     pub stray_rst_packets: u32,
 }
 
-/// State and counts of one direction's octets.
+/// State and counts of one direction's bytes.
 #[derive(Debug)]
 pub(crate) struct Tcp {
-    /// Number behind the highest octet sent, SYN and FIN included; valid once [`STARTED`].
+    /// Number behind the highest byte sent, SYN and FIN included; valid once [`STARTED`].
     end: i64,
     /// The same for payload alone.
     payload_end: i64,
-    /// Number of the first payload octet that can be: behind the SYN, or the first seen.
+    /// Number of the first payload byte that can be: behind the SYN, or the first seen.
     first: i64,
     /// Highest cumulative acknowledgement by the other side, or [`UNKNOWN`].
     una: i64,
@@ -274,7 +274,7 @@ impl Tcp {
         }
     }
 
-    /// The first octet that waits for its acknowledgement; before the first acknowledgement, the first octet seen.
+    /// The first byte that waits for its acknowledgement; before the first acknowledgement, the first byte seen.
     #[inline]
     fn first_unacknowledged(&self) -> i64 {
         if self.una == UNKNOWN {
@@ -284,7 +284,7 @@ impl Tcp {
         }
     }
 
-    /// Payload octets up to `end` that were sent and are not acknowledged.
+    /// Payload bytes up to `end` that were sent and are not acknowledged.
     #[inline]
     fn flight(&self, end: i64) -> u32 {
         (end - self.first_unacknowledged()).clamp(0, i64::from(u32::MAX)) as u32
@@ -302,7 +302,7 @@ impl Tcp {
         reference + i64::from(number.wrapping_sub(reference as u32) as i32)
     }
 
-    /// Most payload octets sent and not acknowledged; unknown where no acknowledgement was captured.
+    /// Most payload bytes sent and not acknowledged; unknown where no acknowledgement was captured.
     pub(crate) fn max_in_flight_bytes(&self) -> Option<i64> {
         let greatest = self.sender.as_ref().map_or(0, |it| it.greatest_flight);
         (self.una != UNKNOWN).then(|| i64::from(greatest))

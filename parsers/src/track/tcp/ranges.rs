@@ -1,4 +1,4 @@
-//! A set of octets as sorted, disjoint ranges of unwrapped sequence numbers.
+//! A set of bytes as sorted, disjoint ranges of unwrapped sequence numbers.
 
 /// More ranges than this are joined from below, so that a hostile flow cannot make them long.
 const MOST: usize = 4096;
@@ -6,9 +6,9 @@ const MOST: usize = 4096;
 /// What adding a range found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Added {
-    /// Octets that were there already.
+    /// Bytes that were there already.
     pub repeated: i64,
-    /// Octets that are new and lie below the highest seen before.
+    /// Bytes that are new and lie below the highest seen before.
     pub late: i64,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds the octets from `from` to before `to`.
+    /// Adds the bytes from `from` to before `to`.
     #[inline]
     pub(crate) fn add(&mut self, from: i64, to: i64) -> Added {
         if from == self.top.1 && self.top.0 < self.top.1 {
@@ -41,7 +41,7 @@ impl Ranges {
         self.add_apart(from, to)
     }
 
-    /// Adds the octets from `from` to before `to` if they follow the highest there are; whether they do.
+    /// Adds the bytes from `from` to before `to` if they follow the highest there are; whether they do.
     #[inline]
     pub(crate) fn extend(&mut self, from: i64, to: i64) -> bool {
         let follows = from == self.top.1 && self.top.0 < self.top.1;
@@ -100,7 +100,7 @@ impl Ranges {
         }
     }
 
-    /// Whether any octet from `from` to before `to` is in the set.
+    /// Whether any byte from `from` to before `to` is in the set.
     pub(crate) fn touches(&self, from: i64, to: i64) -> bool {
         let hits = |range: &(i64, i64)| range.0 < to && range.1 > from;
         hits(&self.top)
@@ -141,16 +141,16 @@ mod tests {
         #[test]
         fn ranges_count_as_a_set_of_octets_does(parts in prop::collection::vec((0_i64..300, 1_i64..40), 1..80)) {
             let mut ranges = Ranges::default();
-            let mut octets = BTreeSet::new();
+            let mut bytes = BTreeSet::new();
             for (from, length) in parts {
                 let to = from + length;
-                let highest = octets.last().map_or(from, |&octet: &i64| octet + 1);
-                let repeated = (from..to).filter(|octet| octets.contains(octet)).count() as i64;
-                let late = (from..to).filter(|octet| *octet < highest && !octets.contains(octet)).count() as i64;
-                octets.extend(from..to);
+                let highest = bytes.last().map_or(from, |&byte: &i64| byte + 1);
+                let repeated = (from..to).filter(|byte| bytes.contains(byte)).count() as i64;
+                let late = (from..to).filter(|byte| *byte < highest && !bytes.contains(byte)).count() as i64;
+                bytes.extend(from..to);
                 prop_assert_eq!(ranges.add(from, to), Added { repeated, late });
                 for probe in 0..350 {
-                    prop_assert_eq!(ranges.touches(probe, probe + 1), octets.contains(&probe));
+                    prop_assert_eq!(ranges.touches(probe, probe + 1), bytes.contains(&probe));
                 }
             }
         }

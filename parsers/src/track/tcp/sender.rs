@@ -24,14 +24,14 @@ pub(crate) struct Pending {
 
 pub(crate) const DONE: i64 = i64::MIN;
 
-/// State of a direction that sent an octet besides SYN.
+/// State of a direction that sent a byte besides SYN.
 #[derive(Debug, Default)]
 pub(crate) struct Sender {
     pub pending: VecDeque<Pending>,
     pub rtt: Rtt,
-    /// Most octets sent and not acknowledged.
+    /// Most bytes sent and not acknowledged.
     pub greatest_flight: u32,
-    /// How many octets waited for their acknowledgement until a hole below them was filled, and the number
+    /// How many bytes waited for their acknowledgement until a hole below them was filled, and the number
     /// behind them.
     held: u32,
     held_to: i64,
@@ -59,7 +59,7 @@ impl Sender {
         }
     }
 
-    /// Octets up to `to`, below those up to `end` that were sent last, filled a hole. The acknowledgement of what
+    /// Bytes up to `to`, below those up to `end` that were sent last, filled a hole. The acknowledgement of what
     /// lies above it was waiting for them: it measures nothing. SACK did not wait.
     #[cold]
     pub(crate) fn hole_filled(&mut self, to: i64, end: i64) {

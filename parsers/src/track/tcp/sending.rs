@@ -1,4 +1,4 @@
-//! What the segments of a direction say about its octets: repeated, late, probes, windows, messages.
+//! What the segments of a direction say about its bytes: repeated, late, probes, windows, messages.
 
 use super::limits::Sent;
 use super::messages::ended::Ended;
@@ -12,16 +12,16 @@ use super::{
 use crate::decode::segment::Segment;
 use crate::decode::{TcpOptions, flag};
 
-/// Where the payload of a segment lies among the octets before it.
+/// Where the payload of a segment lies among the bytes before it.
 pub(super) struct Data {
     /// A keep-alive or window probe, or all that it repeats is the byte of a probe, which the receiver had no room for: it
     /// repeats nothing that was lost.
     pub probe: bool,
-    /// Octets sent before.
+    /// Bytes sent before.
     pub repeated: i64,
-    /// It begins below the highest octet sent.
+    /// It begins below the highest byte sent.
     pub late: bool,
-    /// All octets before it were acknowledged.
+    /// All bytes before it were acknowledged.
     pub idle: bool,
     /// Length of the TCP options.
     pub options_bytes: u8,
@@ -135,7 +135,7 @@ impl Tcp {
         }
     }
 
-    /// Takes in the payload of `segment`, whose octets are counted.
+    /// Takes in the payload of `segment`, whose bytes are counted.
     #[allow(clippy::inline_always)] // most of `data` is constant on the short way
     #[inline(always)]
     pub(super) fn data(
@@ -197,13 +197,13 @@ impl Tcp {
     }
 
     /// Counts keep-alives, RFC 9293 3.8.4, and window probes, RFC 9293 3.8.6.1; whether this is one. Linux sends both
-    /// without an octet, one below what was acknowledged.
+    /// without a byte, one below what was acknowledged.
     fn probes(&mut self, from: i64, payload: i64, peer_window: Option<u16>) -> bool {
         if self.una == UNKNOWN {
             return false;
         }
         if peer_window == Some(0) {
-            // More than one octet was on its way when the window closed.
+            // More than one byte was on its way when the window closed.
             let below = from == self.una - 1;
             let beyond = payload == 1 && (from == self.una || from == self.end);
             if below || beyond {
@@ -223,8 +223,8 @@ impl Tcp {
         }
     }
 
-    /// Adds octets to those seen, RFC 9293 3.4; whether some are new and lie below the highest payload. A SYN or FIN may lie
-    /// above that: data that it overtook fills a hole of octets but not of payload.
+    /// Adds bytes to those seen, RFC 9293 3.4; whether some are new and lie below the highest payload. A SYN or FIN may lie
+    /// above that: data that it overtook fills a hole of bytes but not of payload.
     #[inline]
     fn covers(&mut self, from: i64, to: i64, highest_payload: i64) -> (Added, bool) {
         if from >= highest_payload || to <= highest_payload || self.end == highest_payload {
@@ -238,7 +238,7 @@ impl Tcp {
         (added, below.late > 0)
     }
 
-    /// Whether a SYN numbered `from` begins the numbers of this side: those before it, without an octet, were of
+    /// Whether a SYN numbered `from` begins the numbers of this side: those before it, without a byte, were of
     /// an older connection (RFC 9293 3.5.1), and an answer nobody acknowledged may be followed by another one.
     fn opens_anew(&mut self, from: i64) -> bool {
         if self.covered.is_empty() {

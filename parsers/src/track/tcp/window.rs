@@ -14,7 +14,7 @@ impl Tcp {
         (both & SYN != 0).then(|| if scaled { self.shift() } else { 0 })
     }
 
-    /// The window in octets that `segment` of this side advertises, where its scale is known. RFC 7323 2.2: the window of
+    /// The window in bytes that `segment` of this side advertises, where its scale is known. RFC 7323 2.2: the window of
     /// a SYN is never scaled.
     #[inline]
     pub(crate) fn window_bytes(&self, segment: &Segment, peer: Option<&Self>) -> Option<i64> {
@@ -25,7 +25,7 @@ impl Tcp {
         Some(window << self.window_shift(peer?)?)
     }
 
-    /// The greatest window in octets that this side advertised; unknown where a SYN was not captured.
+    /// The greatest window in bytes that this side advertised; unknown where a SYN was not captured.
     pub(crate) fn max_window_bytes(&self, peer: Option<&Self>) -> Option<i64> {
         if !self.has(SYN) {
             return None;
@@ -38,7 +38,7 @@ impl Tcp {
         Some(unscaled.max(i64::from(self.greatest_window) << shift))
     }
 
-    /// Takes in the window of `segment` of this side. `repeats`: it acknowledges nothing new while octets are outstanding.
+    /// Takes in the window of `segment` of this side. `repeats`: it acknowledges nothing new while bytes are outstanding.
     #[inline]
     pub(super) fn note_window(&mut self, segment: &Segment, repeats: bool) {
         let window = segment.window;
@@ -60,7 +60,7 @@ impl Tcp {
     }
 
     /// Takes in what an acknowledgement of the other side up to `ack` says beside that number: the `window` it advertises
-    /// behind it, where that is known, and whether it answers `all` octets of this side.
+    /// behind it, where that is known, and whether it answers `all` bytes of this side.
     #[inline]
     pub(super) fn heard(&mut self, segment: &Segment, ack: i64, window: Option<i64>, all: bool) {
         let opens = window.is_some_and(|window| ack + window > self.edge);
@@ -85,7 +85,7 @@ impl Tcp {
         }
     }
 
-    /// Octets for which the window of the other side has room behind number `end`, where that is known.
+    /// Bytes for which the window of the other side has room behind number `end`, where that is known.
     #[inline]
     pub(super) fn room(&self, end: i64) -> Option<i64> {
         (self.edge != UNKNOWN).then(|| self.edge.wrapping_sub(end))

@@ -67,7 +67,7 @@ pub(crate) struct Limits {
     /// All before it is in `times` or `recent`.
     accounted: i64,
     last_send: i64,
-    /// When an acknowledgement last freed octets or room; before `last_send` where none came since.
+    /// When an acknowledgement last freed bytes or room; before `last_send` where none came since.
     last_release: i64,
     /// When data were last acknowledged; a FIN behind them is none.
     last_acknowledged: i64,
@@ -76,16 +76,16 @@ pub(crate) struct Limits {
     short_end: i64,
     /// When the other side last answered all that was sent before.
     last_answer: i64,
-    /// Recovery lasts until this octet is acknowledged.
+    /// Recovery lasts until this byte is acknowledged.
     recovery_end: i64,
     /// The receiver's window, where it was ever closed.
     closed: Option<Box<Closed>>,
-    /// Octets in flight behind the last send.
+    /// Bytes in flight behind the last send.
     flight: u32,
-    /// Most octets in flight that filled the window since something was lost: the congestion window allows them.
+    /// Most bytes in flight that filled the window since something was lost: the congestion window allows them.
     full_flight: u32,
-    /// Octets sent since the last wait.
-    octets: u32,
+    /// Bytes sent since the last wait.
+    bytes: u32,
     begun: bool,
     /// Data are not acknowledged.
     waiting: bool,
@@ -119,20 +119,20 @@ enum Room {
 #[allow(clippy::struct_excessive_bools)] // independent facts about one segment
 pub(crate) struct Sent {
     pub time: i64,
-    /// It repeats octets.
+    /// It repeats bytes.
     pub repeats: bool,
     /// Nothing was in flight before it.
     pub idle: bool,
     /// It is shorter than the MSS, and the window did not cut it.
     pub short: bool,
     pub push: bool,
-    /// Octets that the window has room for behind it, where that is known.
+    /// Bytes that the window has room for behind it, where that is known.
     pub room: Option<i64>,
-    /// Octets in flight with it.
+    /// Bytes in flight with it.
     pub flight: u32,
     pub payload: u32,
     pub mss: u32,
-    /// Number behind it, and of the first octet that is not acknowledged.
+    /// Number behind it, and of the first byte that is not acknowledged.
     pub end: i64,
     pub una: i64,
 }
@@ -150,7 +150,7 @@ impl Limits {
         !(self.recovering || self.room == Room::Full || released)
     }
 
-    /// Nanoseconds to `time` since an acknowledgement last freed octets or room.
+    /// Nanoseconds to `time` since an acknowledgement last freed bytes or room.
     #[inline]
     pub(crate) fn since_release(&self, time: i64) -> i64 {
         since(time, self.last_release)
@@ -170,12 +170,12 @@ impl Limits {
             && self.released_soon(time, rtt)
     }
 
-    /// An acknowledgement freed `octets` of this side or moved the window's end.
+    /// An acknowledgement freed `bytes` of this side or moved the window's end.
     #[inline]
-    pub(crate) fn released(&mut self, time: i64, una: i64, octets: u32) {
+    pub(crate) fn released(&mut self, time: i64, una: i64, bytes: u32) {
         self.last_release = self.last_release.max(time);
-        if octets > 0 {
-            self.recent.acknowledged(time, octets);
+        if bytes > 0 {
+            self.recent.acknowledged(time, bytes);
             if self.waiting {
                 self.last_acknowledged = self.last_acknowledged.max(time);
                 self.waiting = una < self.end;
@@ -268,7 +268,7 @@ impl Limits {
         since(time, self.last_send) >= THRESHOLDS.burst_gap_ns
     }
 
-    /// Takes in the time of a segment, and the `room` that the window has behind it for another one of `mss` octets.
+    /// Takes in the time of a segment, and the `room` that the window has behind it for another one of `mss` bytes.
     #[inline]
     pub(crate) fn send(&mut self, time: i64, room: Option<i64>, mss: u32) {
         self.alone = self.push || since(time, self.last_send) > THRESHOLDS.buffer_gap_ns;
@@ -280,16 +280,16 @@ impl Limits {
         };
     }
 
-    /// Takes in the `octets` of one or more segments, which left so many in `flight`, and `room` as in [`Sent`]; `end` is
+    /// Takes in the `bytes` of one or more segments, which left so many in `flight`, and `room` as in [`Sent`]; `end` is
     /// the number behind them.
     #[inline]
-    pub(crate) fn add(&mut self, octets: u32, flight: u32, room: Option<i64>, end: i64) {
+    pub(crate) fn add(&mut self, bytes: u32, flight: u32, room: Option<i64>, end: i64) {
         self.left(room, flight);
-        self.octets = self.octets.saturating_add(octets);
+        self.bytes = self.bytes.saturating_add(bytes);
         self.end = self.end.max(end);
     }
 
-    /// What a send left: octets in `flight`, and `room` for more. The congestion window is known to be larger where
+    /// What a send left: bytes in `flight`, and `room` for more. The congestion window is known to be larger where
     /// more filled the window since something was lost.
     #[inline]
     fn left(&mut self, room: Option<i64>, flight: u32) {
@@ -335,7 +335,7 @@ impl Limits {
         let wait = Wait {
             span_ns: span,
             age_ns: age.filter(|_| !answered),
-            octets: std::mem::take(&mut self.octets),
+            bytes: std::mem::take(&mut self.bytes),
             flight: self.flight,
         };
         if self.recovering {

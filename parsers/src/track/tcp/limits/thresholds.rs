@@ -47,7 +47,7 @@ thresholds! {
     idle_ns: i64 = 150_000;
     /// ns. Segments of one buffer follow each other faster.
     buffer_gap_ns: i64 = 20_000;
-    /// Octets. Linux hands so many to the card at once at most; it holds them back while the window has no room for
+    /// Bytes. Linux hands so many to the card at once at most; it holds them back while the window has no room for
     /// them, unless the room is a third of the window (`tcp_tso_should_defer`), and counts that as `rwnd_limited`.
     largest_buffer: i64 = 65_536;
 

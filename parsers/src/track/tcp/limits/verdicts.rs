@@ -30,8 +30,8 @@ pub(crate) struct Wait {
     pub span_ns: i64,
     /// From the last acknowledgement in the wait to its end.
     pub age_ns: Option<i64>,
-    /// Octets sent since the wait before it, and those in flight when it began.
-    pub octets: u32,
+    /// Bytes sent since the wait before it, and those in flight when it began.
+    pub bytes: u32,
     pub flight: u32,
 }
 
@@ -39,11 +39,11 @@ pub(crate) struct Wait {
 #[derive(Debug, Clone, Copy, Default)]
 struct Acks {
     last: i64,
-    /// Moving averages of the octets that one frees, and of the time between two.
-    usual_octets: u32,
+    /// Moving averages of the bytes that one frees, and of the time between two.
+    usual_bytes: u32,
     usual_gap_ns: u32,
-    /// Octets acknowledged, and those of them at more than twice the usual rate.
-    octets: u32,
+    /// Bytes acknowledged, and those of them at more than twice the usual rate.
+    bytes: u32,
     fast: u32,
     /// Smallest RTT; 0 where there is none.
     rtt_ns: u32,
@@ -51,16 +51,16 @@ struct Acks {
 
 impl Acks {
     #[inline]
-    fn add(&mut self, time: i64, octets: u32) {
+    fn add(&mut self, time: i64, bytes: u32) {
         if self.last != 0 {
             let gap = time.wrapping_sub(self.last).clamp(0, LONGEST_GAP_NS) as u32;
-            let usual = u64::from(self.usual_octets) * u64::from(gap);
-            if 2 * usual < u64::from(self.usual_gap_ns) * u64::from(octets) {
-                self.fast = self.fast.wrapping_add(octets);
+            let usual = u64::from(self.usual_bytes) * u64::from(gap);
+            if 2 * usual < u64::from(self.usual_gap_ns) * u64::from(bytes) {
+                self.fast = self.fast.wrapping_add(bytes);
             }
-            self.octets = self.octets.wrapping_add(octets);
+            self.bytes = self.bytes.wrapping_add(bytes);
             self.usual_gap_ns = self.usual_gap_ns - self.usual_gap_ns / 16 + gap / 16;
-            self.usual_octets = self.usual_octets - self.usual_octets / 16 + octets / 16;
+            self.usual_bytes = self.usual_bytes - self.usual_bytes / 16 + bytes / 16;
         }
         self.last = time;
     }
@@ -98,10 +98,10 @@ pub(crate) struct While {
     /// Negative where there is none.
     last_age_ns: f32,
     acks: Acks,
-    /// Octets that left when a writer woke up, and how often.
-    woken_octets: u32,
+    /// Bytes that left when a writer woke up, and how often.
+    woken_bytes: u32,
     wakings: u16,
-    /// Most octets in flight, and in the while before.
+    /// Most bytes in flight, and in the while before.
     flight: u32,
     flight_before: u32,
 }
@@ -112,11 +112,11 @@ impl While {
         self.last_age_ns = -1.0;
     }
 
-    /// An acknowledgement of new octets. They come evenly from a path that is kept busy, and in clumps from one that
+    /// An acknowledgement of new bytes. They come evenly from a path that is kept busy, and in clumps from one that
     /// carries a burst now and then.
     #[inline]
-    pub(crate) fn acknowledged(&mut self, time: i64, octets: u32) {
-        self.acks.add(time, octets);
+    pub(crate) fn acknowledged(&mut self, time: i64, bytes: u32) {
+        self.acks.add(time, bytes);
     }
 
     /// Something was lost: the congestion window is small now, and may stay as it is (RFC 9438 4.4).
@@ -167,7 +167,7 @@ impl While {
             kind,
             WaitKind::Woken | WaitKind::HeldWoken | WaitKind::Alone
         ) {
-            self.woken_octets = self.woken_octets.saturating_add(wait.octets);
+            self.woken_bytes = self.woken_bytes.saturating_add(wait.bytes);
             self.wakings = self.wakings.saturating_add(1);
         }
         true
@@ -197,7 +197,7 @@ impl While {
             last_age_ns: self.last_age_ns,
             flight_before: self.flight,
             acks: Acks {
-                octets: 0,
+                bytes: 0,
                 fast: 0,
                 rtt_ns: 0,
                 ..self.acks
@@ -302,7 +302,7 @@ impl While {
         let grows = inflation > THRESHOLDS.growing_queue
             || f64::from(self.flight) > THRESHOLDS.growing_flight * f64::from(self.flight_before);
         let stands = inflation > THRESHOLDS.queue;
-        let fast = f64::from(self.acks.fast) / f64::from(self.acks.octets.max(1));
+        let fast = f64::from(self.acks.fast) / f64::from(self.acks.bytes.max(1));
         let clocked = self.sum(&[WaitKind::Clocked]);
         let at_once = clocked + self.sum(&[WaitKind::HeldClocked]);
         let lossy = self.lossy > 0;
@@ -330,7 +330,7 @@ impl While {
             only_pauses: others < THRESHOLDS.rare * (pauses + others),
             only_bare: open < THRESHOLDS.rare * (bare + open),
             few_clocked: clocked <= THRESHOLDS.rare * (clocked + held),
-            large_wakings: f64::from(self.woken_octets)
+            large_wakings: f64::from(self.woken_bytes)
                 > THRESHOLDS.large_waking * f64::from(self.flight) * f64::from(self.wakings)
                 && pauses <= THRESHOLDS.rare * open,
         }

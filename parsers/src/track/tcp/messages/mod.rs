@@ -1,10 +1,10 @@
-//! New octets of one TCP direction to application messages, from headers alone.
+//! New bytes of one TCP direction to application messages, from headers alone.
 //!
 //! A message ends where its sender had no more to send: at a segment shorter than the MSS, at a turn of the
 //! conversation, or behind a full segment at a stop that only an empty queue explains. A stop alone does not: a
 //! congestion window, the receiver's window, a recovery and pacing stop a sender within a write, too. What was queued
 //! then, the PUSH flag tells. Hosts set it where a write ends; Linux, since 5.5, also on whatever it hands to the card
-//! as several segments. So a segment without it has octets queued behind it; one that was handed over alone and has
+//! as several segments. So a segment without it has bytes queued behind it; one that was handed over alone and has
 //! it ends a write; the last of several that has it tells nothing.
 
 pub(crate) mod ended;
@@ -67,7 +67,7 @@ pub(crate) struct MessageRow {
     pub gap_before_ns: i64,
     pub backward: bool,
     pub vantage: Vantage,
-    /// Octets were queued while it was sent: later writes may have joined it. Only known at the sender.
+    /// Bytes were queued while it was sent: later writes may have joined it. Only known at the sender.
     pub held: bool,
     pub evidence: u8,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Message {
     /// [`BEGUN`], [`PUSHED`], [`PUSHES`], [`HELD`].
     bits: u8,
     vantage: Vantage,
-    /// The other side answered all octets so far.
+    /// The other side answered all bytes so far.
     pub answered: bool,
     bytes: u64,
 }
@@ -103,14 +103,14 @@ const BEGUN: u8 = 1;
 const PUSHED: u8 = 2;
 /// A segment of this direction carried PUSH.
 const PUSHES: u8 = 4;
-/// Octets were queued while the message was sent.
+/// Bytes were queued while the message was sent.
 const HELD: u8 = 8;
 
-/// What is known when a segment with new octets is sent.
+/// What is known when a segment with new bytes is sent.
 #[allow(clippy::struct_excessive_bools)] // independent facts about one segment
 pub(crate) struct Sending {
     pub time: i64,
-    /// New octets.
+    /// New bytes.
     pub bytes: u64,
     pub length: Length,
     /// It fills a hole: it belongs to an earlier message, or the order was lost.
@@ -189,7 +189,7 @@ impl Message {
         }
     }
 
-    /// A segment with `payload` octets beside `options` is full, and nothing ends behind it in a burst.
+    /// A segment with `payload` bytes beside `options` is full, and nothing ends behind it in a burst.
     #[inline]
     pub(crate) fn is_full(&self, payload: u32, options: u32) -> bool {
         self.mss.is_usual(payload, options)
@@ -207,14 +207,14 @@ impl Message {
         self.note(time, payload);
     }
 
-    /// Takes in when a segment with so many octets was sent.
+    /// Takes in when a segment with so many bytes was sent.
     #[inline]
     fn note(&mut self, time: i64, payload: u32) {
         self.pace.sent(payload);
         self.last_time = self.last_time.max(time);
     }
 
-    /// Adds segments, and their new octets, to the message.
+    /// Adds segments, and their new bytes, to the message.
     #[inline]
     pub(crate) fn add(&mut self, packets: u32, bytes: u64) {
         self.packets = self.packets.saturating_add(packets);

@@ -19,7 +19,7 @@ pub(crate) struct Mss {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Length {
     pub payload: u32,
-    /// Length of the segment's TCP options in octets.
+    /// Length of the segment's TCP options in bytes.
     pub options: u32,
     /// Longest the other side accepts, options included, where known.
     pub accepted: Option<u32>,

@@ -31,10 +31,10 @@ const UNKNOWN: u32 = 1;
 /// The state of the estimate of one direction's pace.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    /// Typical time that 1024 octets take between stops inside messages, in nanoseconds: moves towards each by an
+    /// Typical time that 1024 bytes take between stops inside messages, in nanoseconds: moves towards each by an
     /// eighth. 0: there was none.
     kib_ns: u32,
-    /// Octets since the last stop.
+    /// Bytes since the last stop.
     train: u32,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Path {
 }
 
 impl Pace {
-    /// Takes in a segment with so many octets.
+    /// Takes in a segment with so many bytes.
     #[inline]
     pub(crate) fn sent(&mut self, payload: u32) {
         self.train = self.train.saturating_add(payload);
@@ -89,12 +89,12 @@ impl Pace {
         }
     }
 
-    /// A paced sender may stop so long as `gap` behind the octets since its last stop.
+    /// A paced sender may stop so long as `gap` behind the bytes since its last stop.
     pub(crate) fn may_stop(&self, path: Path, gap: i64) -> bool {
         gap <= self.longest_stop(path, self.slowest())
     }
 
-    /// What is sent `gap` behind the octets since the last stop may have waited for its turn.
+    /// What is sent `gap` behind the bytes since the last stop may have waited for its turn.
     pub(crate) fn may_delay(&self, path: Path, gap: i64) -> bool {
         let waits = path.rtt_ns.saturating_mul(i64::from(self.train));
         gap.saturating_mul(path.full as i64) <= waits / self.slowest().segments
