@@ -15,7 +15,7 @@ from flowsweep.defaults import BIN_NS, UDP_TIMEOUT_NS
 from flowsweep.duckdb_tables import Microseconds
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import parquet_files
-from flowsweep.files.file_sets import folder_of_sets, reading
+from flowsweep.files.file_sets import find_tables_folder, reading
 from flowsweep.notebook import Shown
 from flowsweep.parsing import (
     CaptureError,
@@ -103,9 +103,10 @@ class ParquetTable(Shown):
     @contextmanager
     def reading(self) -> Iterator[list[int]]:
         """Keeps its files from being replaced while this is entered; yields the locks."""
-        of = [self.source] if isinstance(self.source, Path) else [p.parent for p in self.source]
+        source = self.source
+        parents = [source] if isinstance(source, Path) else [path.parent for path in source]
         with ExitStack() as stack:
-            folders = sorted({folder_of_sets(path) for path in of})
+            folders = sorted({find_tables_folder(path) for path in parents})
             locks = [stack.enter_context(reading(folder)) for folder in folders]
             yield [lock for lock in locks if lock is not None]
 

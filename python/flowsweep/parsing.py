@@ -114,7 +114,7 @@ class Options(NamedTuple):
     synced: bool = True
 
     @classmethod
-    def of(cls, **values: Any) -> Options:
+    def from_values(cls, **values: Any) -> Options:
         """Those of `values`, each named like a field of this class or of `Settings`."""
         own = {name: values.pop(name) for name in cls._fields if name in values}
         return cls(Settings(**values), **own)

@@ -28,5 +28,5 @@ def reading(folder: str | PathLike[str]) -> Iterator[None]:
     """
     path = Path(folder)
     tables = path / "tables"
-    with file_sets.reading(tables if tables.is_dir() else file_sets.folder_of_sets(path)):
+    with file_sets.reading(tables if tables.is_dir() else file_sets.find_tables_folder(path)):
         yield

@@ -57,7 +57,7 @@ class Line:
     off: float
 
     @classmethod
-    def of(cls, points: list[Point], column: str) -> Line:
+    def fit(cls, points: list[Point], column: str) -> Line:
         sizes = [point.size for point in points]
         values = [getattr(point, column) for point in points]
         each, fixed = statistics.linear_regression(sizes, values)
@@ -137,7 +137,7 @@ def show(title: str, unit: str, points: list[Point]) -> None:
     for point in points:
         print(f"{point.size:22g} {point.wall_s:9.3f} {point.cpu_s:9.3f} {point.peak_mb:7.0f}")
     if len(points) > 2:
-        lines = [Line.of(points, column) for column in ("wall_s", "cpu_s", "peak_mb")]
+        lines = [Line.fit(points, column) for column in ("wall_s", "cpu_s", "peak_mb")]
         for name in ("each", "fixed"):
             wall, cpu, peak = (getattr(line, name) for line in lines)
             print(f"{name:>22} {wall:9.4f} {cpu:9.4f} {peak:7.1f}")

@@ -74,7 +74,7 @@ def test_the_critical_path_lies_beside_the_messages_it_takes(run, tables, export
     ]
     assert len(begins) > 50
     for piece in begins:
-        sent = trace.of(piece.args["host"], f"to {piece.args['receiver']}")
+        sent = trace.slices_of(piece.args["host"], f"to {piece.args['receiver']}")
         assert piece.start in {one.start for one in sent}
 
 

@@ -94,8 +94,8 @@ def test_questions_and_answers_stand_where_they_were_sent_and_arrived(run, expor
     trace, about = export(run)
     assert trace.processes == ["critical path", "a", "b"]
     assert about["without_arrival"] == {"not captured": 2, "lost or not matched": 1, "clock": 0}
-    questions = trace.of("a", "to b")
-    arrived = trace.of("b", "from a")
+    questions = trace.slices_of("a", "to b")
+    arrived = trace.slices_of("b", "from a")
     assert [one.args["bytes"] for one in questions] == [2400] * 30
     assert [one.args["packets"] for one in questions] == [3] * 30
     assert len(arrived) == 29
@@ -119,7 +119,9 @@ def test_questions_and_answers_stand_where_they_were_sent_and_arrived(run, expor
         assert answer.end - answer.start == length
         assert answer.args["transfer_ns"] == answer.end - question.start
         assert (question, answer) in trace.arrows
-    for answer, question in zip(trace.of("b", "to a"), trace.of("a", "from b"), strict=True):
+    for answer, question in zip(
+        trace.slices_of("b", "to a"), trace.slices_of("a", "from b"), strict=True
+    ):
         assert (answer, question) in trace.arrows
         assert answer.args["bytes"] == question.args["bytes"] == 100
         assert question.start == question.end >= answer.start
@@ -128,8 +130,8 @@ def test_questions_and_answers_stand_where_they_were_sent_and_arrived(run, expor
 
 def test_the_clock_of_the_other_host_is_repaired_in_messages_without_an_arrow_too(run, export):
     trace, _ = export(run)
-    (received,) = trace.of("b", "from 10.0.0.3")
-    (sent,) = trace.of("b", "to 10.0.0.3")
+    (received,) = trace.slices_of("b", "from 10.0.0.3")
+    (sent,) = trace.slices_of("b", "to 10.0.0.3")
     for one, at in ((received, 150 * MS + BACK), (sent, 160 * MS)):
         assert abs(one.start - START_NS - at) <= 6 * MS < AHEAD
         assert one.args["no_arrow"] == "not captured"

@@ -73,7 +73,7 @@ def test_messages_that_overlap_at_the_receiver_lie_beside_each_other(tmp_path, e
     # The last packet of the second message comes when the third is there.
     trace, about = export(run(tmp_path, messages, delays={0: 200 * US, 2: 150 * US}))
     assert about["arrived"] == 4
-    assert len(trace.of("pc1", "to pc2")) == 4
+    assert len(trace.slices_of("pc1", "to pc2")) == 4
     start = tiny.T0 + 5
     shown = [
         (one.thread, one.start - start, one.end - start)
@@ -91,17 +91,17 @@ def test_messages_that_overlap_at_the_receiver_lie_beside_each_other(tmp_path, e
 def test_no_arrow_points_back(tmp_path, export):
     trace, about = export(run(tmp_path, [message(0), message(US)], delays={0: -3, 1: 0}))
     assert about["without_arrival"] == {"not captured": 0, "lost or not matched": 0, "clock": 1}
-    first, second = trace.of("pc2", "from pc1")
+    first, second = trace.slices_of("pc2", "from pc1")
     assert first.start == tiny.T0 + 5 - 3
-    assert first.args["no_arrow"] == trace.of("pc1", "to pc2")[0].args["no_arrow"] == "clock"
-    assert trace.arrows == [(trace.of("pc1", "to pc2")[1], second)]
+    assert first.args["no_arrow"] == trace.slices_of("pc1", "to pc2")[0].args["no_arrow"] == "clock"
+    assert trace.arrows == [(trace.slices_of("pc1", "to pc2")[1], second)]
     assert second.start == tiny.T0 + US + 5
 
 
 def test_a_delay_that_is_not_known_is_no_loss(tmp_path, export):
     trace, about = export(run(tmp_path, [message(0), message(9 * US)], delays={1: None}))
     assert about["without_arrival"]["clock"] == 1
-    assert [one.args.get("no_arrow") for one in trace.of("pc1", "to pc2")] == [None, "clock"]
+    assert [one.args.get("no_arrow") for one in trace.slices_of("pc1", "to pc2")] == [None, "clock"]
 
 
 def test_a_host_whose_clock_is_not_known_says_so(tmp_path, export):
@@ -119,7 +119,7 @@ def test_an_address_that_no_host_is_known_by_is_shown_where_it_was_captured(tmp_
     tiny.table(folder, "flows", "r", "pc1", [flow, other])
     tiny.table(folder, "messages", "r", "pc1", [message(0), message(50, connection=1)])
     trace, _ = export(folder)
-    (passing,) = trace.of("pc1", "192.168.0.1 to 192.168.0.2")
+    (passing,) = trace.slices_of("pc1", "192.168.0.1 to 192.168.0.2")
     assert passing.start == tiny.T0 + 50 + 5
     assert passing.args["no_arrow"] == "not captured"
 
@@ -131,7 +131,7 @@ def test_a_message_that_its_senders_capture_lacks_is_as_the_receiver_saw_it(tmp_
     tiny.table(folder, "flows", "r", "pc1", [flow, lacking])
     tiny.table(folder, "messages", "r", "pc1", [message(0), message(50, connection=1)])
     trace, about = export(folder)
-    (seen,) = trace.of("pc1", "from pc2")
+    (seen,) = trace.slices_of("pc1", "from pc2")
     assert seen.start == tiny.T0 + 50 + 5
     assert about["without_arrival"]["not captured"] == 1
 

@@ -44,7 +44,7 @@ class Trace:
     arrows: list[tuple[Slice, Slice]]
     critical_path: list[Slice]
 
-    def of(self, process: str, thread: str) -> list[Slice]:
+    def slices_of(self, process: str, thread: str) -> list[Slice]:
         return [one for one in self.slices if (one.process, one.thread) == (process, thread)]
 
 

@@ -17,14 +17,14 @@ Way = tuple[str, str]
 
 def recompute(raw: Raw) -> dict[str, Expected]:
     """The rows of `wan_throughput`, `throughput_per_core` and `lightpaths`."""
-    of_runs: dict[str, dict[Way, np.ndarray]] = {}
+    by_run: dict[str, dict[Way, np.ndarray]] = {}
     for key, of_bins in bin_bytes(raw):
         if key["direction"] == "between":
-            of_runs.setdefault(key["run"], {})[key["from_site"], key["to_site"]] = of_bins
+            by_run.setdefault(key["run"], {})[key["from_site"], key["to_site"]] = of_bins
     return {
-        "wan_throughput": _over_time(raw, of_runs),
-        "throughput_per_core": _by_core(raw, of_runs),
-        "lightpaths": _lightpaths(raw, of_runs),
+        "wan_throughput": _over_time(raw, by_run),
+        "throughput_per_core": _by_core(raw, by_run),
+        "lightpaths": _lightpaths(raw, by_run),
     }
 
 
@@ -43,7 +43,7 @@ def _quantile(rates: np.ndarray, share: float) -> float:
     return float(ordered[math.floor(above / BIN_NS)])
 
 
-def _over_time(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected:
+def _over_time(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
     points = raw.points.select("point", "is_baseline", "rtt_ms", "rate_mbit_s")
     runs = raw.runs.select("app", "problem", "run", "point", "work_start_ns").join(
         points, on="point"
@@ -54,7 +54,7 @@ def _over_time(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected:
     rows = []
     for run in runs.iter_rows(named=True):
         first_bin = raw.windows.filter(pl.col("run") == run["run"])["first_bin"][0]
-        for (one, other), of_bins in of_runs[run["run"]].items():
+        for (one, other), of_bins in by_run[run["run"]].items():
             count = len(of_bins)
             assert count <= 200 * STEP_BINS, "each step has a column of its own"
             rates = _windows(of_bins)
@@ -113,10 +113,10 @@ def _over_time(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected:
     )
 
 
-def _by_core(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected:
+def _by_core(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
     """Mean and peak rate of a site, or of all together, by the rank."""
     found = []
-    for run, ways in of_runs.items():
+    for run, ways in by_run.items():
         record = raw.records[run]
         at = [rank["host"] for rank in record["application"]["ranks"]]
         for site in [None, *record["sites"]]:
@@ -150,7 +150,7 @@ def _by_core(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected:
     )
 
 
-def _lightpaths(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected:
+def _lightpaths(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
     """How many lightpaths of the baseline's rate are enough for which share of the time."""
     assert not any("links" in record for record in raw.records.values())
     lightpath = raw.runs.filter("is_baseline")["rate_asked_mbit_s"][0]
@@ -158,12 +158,12 @@ def _lightpaths(raw: Raw, of_runs: dict[str, dict[Way, np.ndarray]]) -> Expected
     for point in raw.points.iter_rows(named=True):
         runs = raw.runs.filter(pl.col("point") == point["point"])["run"].to_list()
         demand = np.concatenate(
-            [np.maximum.reduce([_windows(one) for one in of_runs[run].values()]) for run in runs]
+            [np.maximum.reduce([_windows(one) for one in by_run[run].values()]) for run in runs]
         )
-        peaks = [_windows(one).max() for run in runs for one in of_runs[run].values()]
+        peaks = [_windows(one).max() for run in runs for one in by_run[run].values()]
         capacity = point["rate_asked_mbit_s"]
         needed = np.ceil(demand / lightpath - 1e-9).astype(int)
-        sites = sorted(next(iter(of_runs[runs[0]])))
+        sites = sorted(next(iter(by_run[runs[0]])))
         quantiles = {
             "p50": _quantile(demand, 0.5),
             "p95": _quantile(demand, 0.95),

@@ -66,9 +66,9 @@ def _delays(raw: Raw) -> Expected:
                 "queue_max_ms": queues[-1],
             }
         )  # fmt: skip
-    of_runs = pl.DataFrame(runs).join(raw.runs.select("run", "point"), on="run")
+    labelled = pl.DataFrame(runs).join(raw.runs.select("run", "point"), on="run")
     medians = ["delay_min_ms", "delay_p50_ms", "delay_p99_ms", "queue_p50_ms", "queue_p99_ms"]
-    rows = of_runs.group_by("point", *WAY).agg(
+    rows = labelled.group_by("point", *WAY).agg(
         pl.len().alias("runs_used"),
         pl.col("packets").sort().get((pl.len() - 1) // 2),
         *(pl.col(name).median() / 1e6 for name in medians),
@@ -93,8 +93,8 @@ def _losses(raw: Raw) -> Expected:
             longest = max(longest, length)
         bursts.append({"run": run, **dict(zip(WAY, ends, strict=True)), "count": count,
                        "longest": longest})  # fmt: skip
-    of_runs = pl.DataFrame(bursts).join(raw.runs.select("run", "point"), on="run")
-    longest = of_runs.group_by("point", *WAY).agg(
+    labelled = pl.DataFrame(bursts).join(raw.runs.select("run", "point"), on="run")
+    longest = labelled.group_by("point", *WAY).agg(
         loss_bursts=pl.col("count").sum(),
         longest_loss_burst=pl.when(pl.col("longest").max() > 0).then(pl.col("longest").max()),
     )

@@ -77,8 +77,8 @@ def test_few_points_have_an_interval_of_their_own_runs(tmp_path: Path) -> None:
         tiny.runs(tmp_path / name, runs({1.0: time})) for name, time in (("a", 10.0), ("b", 9.0))
     )
     row = compared((a, b))[0]
-    low, high = Median.of([10 * one for one in SCATTER]).compared(
-        Median.of([9 * one for one in SCATTER])
+    low, high = Median.estimate([10 * one for one in SCATTER]).compared(
+        Median.estimate([9 * one for one in SCATTER])
     )
     assert (row["noise"], bool(row["noise_reason"])) == ("own", True)
     assert (row["ratio_low"], row["ratio_high"]) == pytest.approx((low, high), rel=1e-4)

@@ -64,7 +64,7 @@ def test_they_are_not_taken_of_other_sql(
 
 def test_they_are_not_taken_where_another_experiment_counts(results: Path) -> None:
     catalog = Warehouse(results).catalog
-    others = {name for name in figure_names() if not catalog.is_of_tables(name)}
+    others = {name for name in figure_names() if not catalog.reads_tables_alone(name)}
     # What a paper says is asked where the experiment's file names it; that file states needs, too.
     assert others == {
         "against", "need", "paper_answers", "paper_figures", "published", "transfer_errors",

@@ -110,5 +110,5 @@ def test_the_quality_table_adds_up_the_directions(tmp_path: Path) -> None:
 
 def test_the_script_of_the_quality_table_has_the_fates_as_values(tmp_path: Path) -> None:
     conserved(tmp_path, {"delivered": 93, "dropped_codel": 7}, sent=100, arrived=93)
-    text = script.of(Warehouse(tmp_path), "run_quality")
+    text = script.write_script(Warehouse(tmp_path), "run_quality")
     assert "('r', 'west', 'east', 100, 0, 93, 7, 0, 0, 0)" in text

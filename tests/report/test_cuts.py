@@ -64,7 +64,7 @@ def widened(given_: Context, name: str, apps: int, copies: int) -> Context:
 
     The first application has ten times as many as each of the others.
     """
-    rows = given_.of(given_.rows(name), given_.series[0]).filter("is_baseline")
+    rows = given_.select_series(given_.rows(name), given_.series[0]).filter("is_baseline")
     frames = [
         rows.with_columns(
             pl.lit(f"app{app}").alias("app"),
@@ -177,7 +177,7 @@ def test_an_application_with_few_transfers_is_named(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given_ = context(experiment)
-    given_.asked("transfer_activity", "select count(*) from figure_rows")
+    given_.query_figure("transfer_activity", "select count(*) from figure_rows")
     given_.warehouse.connection.execute(
         "update rows_of_transfer_activity set transfers = 3 where app = 'grid'"
     )

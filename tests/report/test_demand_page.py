@@ -180,7 +180,7 @@ def test_connections_that_stay_are_no_transfers(tmp_path: Path) -> None:
 def test_the_busiest_pairs_are_drawn_first(experiment: Path) -> None:
     shown = context(experiment)
     rows = shown.rows("wan_throughput")
-    own = shown.of(rows, shown.series[0])
+    own = shown.select_series(rows, shown.series[0])
     pairs = wan_throughput._pairs(own.filter(own["run"] == "farm-base"))
     assert len(pairs) == 3
     assert len({frozenset(pair) for pair in pairs}) == 3

@@ -69,13 +69,13 @@ def test_the_whole_script_gives_the_same_rows_in_plain_duckdb(
     warehouse: Warehouse, name: str
 ) -> None:
     plain = duckdb.connect()
-    found = plain.execute(script.of(warehouse, name)).fetchall()
+    found = plain.execute(script.write_script(warehouse, name)).fetchall()
     assert [tuple(row) for row in found] == [tuple(row) for row in warehouse.rows(name).rows()]
 
 
 def test_a_script_needs_nothing_that_was_asked_before(one_app: Path) -> None:
     for name in ("throughput_series", "engines", "thresholds"):
-        assert script.of(Warehouse(one_app), name).endswith(";\n"), name
+        assert script.write_script(Warehouse(one_app), name).endswith(";\n"), name
 
 
 def test_a_column_of_the_series_keeps_the_peak_and_counts_empty_bins(tmp_path: Path) -> None:

@@ -101,11 +101,11 @@ def test_crossings_are_counted_in_both_directions() -> None:
 
 def test_a_standard_error_comes_from_two_order_statistics() -> None:
     # Of six runs the first and the last hold the median with 1 - 2 / 64, 2.1539 errors apart.
-    median = slowdown.Median.of([1.0, 1.1, 1.2, 1.3, 1.4, 2.0])
+    median = slowdown.Median.estimate([1.0, 1.1, 1.2, 1.3, 1.4, 2.0])
     assert median.value == 1.25
     assert median.error == pytest.approx(np.log(2.0) / (2 * 2.1539), rel=1e-4)
     # Of ten the second and the ninth: 1 - 2 * 11 / 1024, 2.2989 errors apart.
-    ten = slowdown.Median.of([float(number) for number in range(1, 11)])
+    ten = slowdown.Median.estimate([float(number) for number in range(1, 11)])
     assert ten.error == pytest.approx(np.log(9 / 2) / (2 * 2.2989), rel=1e-3)
 
 

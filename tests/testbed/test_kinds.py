@@ -242,7 +242,7 @@ def test_every_kind_says_what_it_can_do(kind: str, tmp_path: Path) -> None:
     assert isinstance(settings.shapes_links, bool)
     assert isinstance(settings.one_at_a_time, bool)
     run = loaded.plan()[0]
-    made = kinds.of(run)
+    made = kinds.find(run)
     for name in ("session", "describe", "python_on_host", "warnings", "shell"):
         assert callable(getattr(made, name))
     # What stands there for another kind is left alone: only one of the kinds has machines.

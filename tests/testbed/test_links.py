@@ -86,8 +86,8 @@ def test_settings_of_a_workload_are_told_apart_from_those_of_routes(spec):
     text = EXPERIMENT.replace("nqueens}", "nqueens, tcp: {tcp_sack: 0, quickack: 1}}")
     made = spec(text, congestion="reno")
     assert made.asked_settings == {"tcp_sack": "0"}
-    assert made.of_routes == "congctl reno quickack 1"
-    assert (spec().asked_settings, spec().of_routes) == ({}, "")
+    assert made.route_options == "congctl reno quickack 1"
+    assert (spec().asked_settings, spec().route_options) == ({}, "")
 
 
 def test_routes_of_real_machines_stay_as_they_are(tmp_path):

@@ -76,12 +76,12 @@ def measure(kind: str, points: int, repetitions: int, sweeps: int) -> Measured:
     held, widths, own = [], [], []
     for _ in range(sweeps):
         line = made(kind, points, repetitions, random)
-        base = Median.of(line.baseline)
+        base = Median.estimate(line.baseline)
         for index in range(1, points):
             low, high = line.intervals[index]
             held.append(low <= truth(index) <= high)
             widths.append(high / low if low else math.inf)
-            alone, above = Median.of(line.times[index]).compared(base)
+            alone, above = Median.estimate(line.times[index]).compared(base)
             own.append(above / alone if alone else math.inf)
     return Measured(
         100 * float(np.mean(held)),

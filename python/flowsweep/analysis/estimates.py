@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LEVELS = (1.1, 1.5)
-# An axis is off where it misses what was asked by more than 0.2 ms and 5 %.
+# An axis is off where it misses what was asked for by more than 0.2 ms and 5 %.
 MAX_OFF = 0.05
 MAX_OFF_MS = 0.2
 KEYS = ("app", "problem", "outcome", "axis", "buffer_bytes")
@@ -90,7 +90,7 @@ def estimate(
         match = [pl.col(name).eq_missing(pl.lit(value)) for name, value in key.items()]
         of_app = used.filter(match[:3])
         baseline = of_app.filter("is_baseline")["cost"].to_list()
-        asked, line = _points(runs.filter(match), points.filter(match), baseline)
+        asked_x, line = _points(runs.filter(match), points.filter(match), baseline)
         if line is None:
             reason = (
                 "fewer than two points have a valid run"
@@ -100,7 +100,7 @@ def estimate(
             refused = asdict(Threshold("cannot tell", reason))
             found += [{**key, "level": level, **refused} for level in LEVELS]
             continue
-        for x_asked, (low, high) in zip(asked, line.line.intervals.tolist(), strict=True):
+        for x_asked, (low, high) in zip(asked_x, line.line.intervals.tolist(), strict=True):
             if math.isfinite(high):
                 intervals.append({**key, "x_asked": x_asked, "low": low, "high": high})
         drifted = _drift(of_app)
@@ -148,8 +148,8 @@ def _points(
         return [], None
     used = runs.filter("is_used")
     times = [
-        used.filter(pl.col("x_asked").eq_missing(pl.lit(asked)))["cost"].to_list()
-        for asked in usable["x_asked"]
+        used.filter(pl.col("x_asked").eq_missing(pl.lit(asked_x)))["cost"].to_list()
+        for asked_x in usable["x_asked"]
     ]
     flagged = usable["is_baseline"].to_list()
     index = flagged.index(True) if True in flagged else None
@@ -164,11 +164,11 @@ def _points(
 
 
 def _is_off(point: dict[str, object]) -> bool:
-    x, asked = point["x"], point["x_asked"]
-    if not point["is_x_measured"] or not isinstance(x, float) or not isinstance(asked, float):
+    x, asked_x = point["x"], point["x_asked"]
+    if not point["is_x_measured"] or not isinstance(x, float) or not isinstance(asked_x, float):
         return False
     slack = MAX_OFF_MS if point["axis"] == "rtt" else 0.0
-    return abs(x - asked) > MAX_OFF * asked + slack
+    return abs(x - asked_x) > MAX_OFF * asked_x + slack
 
 
 def _frame(rows: list[dict[str, object]], table: str) -> pl.DataFrame:

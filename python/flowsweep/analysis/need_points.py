@@ -97,7 +97,9 @@ def _judge(values: Sequence[float], limit: Limit, unit: str, pooled: noise.Noise
     row["runs_within"] = sum(_is_kept(value, limit.relation, bound) for value in values)
     if not values:
         return row | {"reason": "no valid run reports it"}
-    low, high = Median.of(values).interval() if isinstance(pooled, str) else pooled.interval(values)
+    low, high = (
+        Median.estimate(values).interval() if isinstance(pooled, str) else pooled.interval(values)
+    )
     row["noise"] = "own" if isinstance(pooled, str) else "pooled"
     if not math.isfinite(high):
         least = MIN_RUNS if isinstance(pooled, str) else noise.MIN_RUNS

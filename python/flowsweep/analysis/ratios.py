@@ -52,7 +52,7 @@ def ratios(times: Mapping[Key, Sequence[float]], pairs: Sequence[tuple[Key, Key]
 def _ratio(own: Sequence[float], its: Sequence[float], pooled: noise.Noise | str) -> Ratio:
     ratio = float(np.median(own)) / float(np.median(its))
     if isinstance(pooled, str):
-        low, high = Median.of(own).compared(Median.of(its))
+        low, high = Median.estimate(own).compared(Median.estimate(its))
         rests_on, reason = "own", pooled
     else:
         low, high = pooled.compared(own, its)

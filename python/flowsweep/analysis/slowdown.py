@@ -39,7 +39,7 @@ class Median:
     runs: int
 
     @classmethod
-    def of(cls, times: Sequence[float]) -> Median:
+    def estimate(cls, times: Sequence[float]) -> Median:
         """The median of at least one time (s)."""
         ordered = sorted(times)
         runs = len(ordered)
@@ -124,7 +124,7 @@ class Line:
 
         The baseline has the slowdown 1 by definition.
         """
-        base = Median.of(self.baseline)
+        base = Median.estimate(self.baseline)
         return np.array([
             (1.0, 1.0) if index == self.baseline_index else self._compared(index, base)
             for index in range(len(self.times))
@@ -156,4 +156,4 @@ class Line:
 
     @cached_property
     def _medians(self) -> list[Median]:
-        return [Median.of(times) for times in self.times]
+        return [Median.estimate(times) for times in self.times]

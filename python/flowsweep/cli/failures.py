@@ -50,11 +50,11 @@ def status_of(command: Callable[[], int]) -> int:
         status = signals.end(stop)
     except BaseException as failure:  # noqa: BLE001 - a panic of the parser is no Exception
         # Polars panics where a signal meets its import of `datetime`.
-        if (asked := signals.find_swallowed()) is not None and not isinstance(
+        if (swallowed := signals.find_swallowed()) is not None and not isinstance(
             failure, FlowsweepError
         ):
             _tell("stopped")
-            status = signals.end(asked)
+            status = signals.end(swallowed)
         else:
             status = _report(failure)
     return status

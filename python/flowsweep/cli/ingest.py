@@ -69,8 +69,8 @@ def ingest(
 
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
-    options = Options.of(**reading)
-    return write(Found.of(run_dir), output, engine, options, run_dir if is_matched else None)
+    options = Options.from_values(**reading)
+    return write(Found.in_folder(run_dir), output, engine, options, run_dir if is_matched else None)
 
 
 def write(
@@ -132,7 +132,7 @@ class Found:
     no_logs: Sequence[Path] = ()
 
     @classmethod
-    def of(cls, run_dir: Path) -> Found:
+    def in_folder(cls, run_dir: Path) -> Found:
         """Looks through the run's folder."""
         if not run_dir.is_dir():
             raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
@@ -177,7 +177,7 @@ def _write(
     with scratch_folder() if engine != "native" else nullcontext() as scratch:
         if scratch is not None:
             without = {h: files for h, files in found.captures.items() if h not in logs}
-            made, refused = _logs_of_zeek(without, scratch, options)
+            made, refused = _run_zeek(without, scratch, options)
             logs |= made
         tables = _Tables(output, found.run)
         layout.bring_up_to_date(output)
@@ -223,7 +223,7 @@ def _match(run_dir: Path, tables: _Tables) -> None:
         print(f"note: {lacking}: {error}", file=sys.stderr)
 
 
-def _logs_of_zeek(
+def _run_zeek(
     hosts: Mapping[str, Sequence[Path]], scratch: Path, options: Options
 ) -> tuple[dict[str, list[Path]], dict[str, FlowsweepError]]:
     """Runs Zeek on the captures of each host, as many at once as there are cores.

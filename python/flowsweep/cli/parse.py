@@ -32,7 +32,7 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
 
     Example: flowsweep parse trace.pcap.zst --output tables
     """
-    options = Options.of(**reading, process_ends=True)
+    options = Options.from_values(**reading, process_ends=True)
     names = {table: f"{table}.parquet" for table in ALL_TABLES}
     if any(map(is_log, files)):
         return _parse_logs(files, output, names)

@@ -114,7 +114,7 @@ def query(
         )
     warehouse = Warehouse(directory, against=against)
     if sql:
-        printing.exact(script.of(warehouse, name))
+        printing.exact(script.write_script(warehouse, name))
         return
     rows = warehouse.rows(name)
     if rows.is_empty():

@@ -70,7 +70,7 @@ def run(
         raise FlowsweepError(
             "--run and --set exclude each other", remedy="--run names one point already"
         )
-    asked = parse_settings(settings)
+    values = parse_settings(settings)
     from flowsweep.testbed import hopeless, runner
     from flowsweep.testbed.namespaces.kind import Ahead
 
@@ -80,7 +80,7 @@ def run(
         from flowsweep import experiment as experiments
 
         loaded = experiments.load(experiment, output.parent)
-        planned = loaded.find_run(run_id) if run_id is not None else loaded.run_at(asked)
+        planned = loaded.find_run(run_id) if run_id is not None else loaded.run_at(values)
         if run_id is not None and not runner.is_done(planned, output):
             hopeless.check(planned, output.parent)
         record = runner.perform(planned, output, _say, ahead)
@@ -106,15 +106,15 @@ def parse_settings(settings: Iterable[str]) -> dict[str, str]:
     """["rtt=16ms"] as {"rtt": "16ms"}."""
     from flowsweep.errors import FlowsweepError
 
-    asked = {}
+    values = {}
     for setting in settings:
         axis, equals, value = setting.partition("=")
         if not equals or not value:
             raise FlowsweepError(
                 f"--set {setting}: not a setting", found=f'"{setting}"', expected="AXIS=VALUE"
             )
-        asked[axis.strip()] = value.strip()
-    return asked
+        values[axis.strip()] = value.strip()
+    return values
 
 
 def _say(text: str) -> None:

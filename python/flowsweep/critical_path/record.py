@@ -94,11 +94,11 @@ def read(path: Path) -> Circumstances:
     run: _Run = checked(_Run, record, path)
     times = run.application if run.application.end is not None else run
     return Circumstances(
-        times.start, times.end, run.ranks[0] if run.ranks else None, _rates_of_hosts(run)
+        times.start, times.end, run.ranks[0] if run.ranks else None, _find_host_rates(run)
     )
 
 
-def _rates_of_hosts(run: _Run) -> dict[tuple[str, str], float]:
+def _find_host_rates(run: _Run) -> dict[tuple[str, str], float]:
     """The lowest known rate of the link between the sites of two hosts."""
     of_sites: dict[tuple[str, str], float] = {}
     ways = [(one.sender, one.receiver, one.rate_bit_s) for one in run.emulator.links]

@@ -184,7 +184,7 @@ def _describe_faults(path: Path, tree: yaml.Node | None, error: ValidationError)
     elif fault["type"] == "refused":
         parts = fault["ctx"]
         what, found, expected = parts["what"], parts["found"], parts["expected"]
-        line = _line_of_scalar(node, what) or line
+        line = _find_scalar_line(node, what) or line
         remedy = parts["remedy"] or f"correct line {line}"
     else:
         what = fault["msg"][0].lower() + fault["msg"][1:]
@@ -218,7 +218,7 @@ def _find(tree: yaml.Node | None, location: list[Any]) -> tuple[yaml.Node | None
     return node, line, named
 
 
-def _line_of_scalar(node: yaml.Node | None, message: str) -> int | None:
+def _find_scalar_line(node: yaml.Node | None, message: str) -> int | None:
     """The last line below `node` that holds the word which `message` quotes."""
     quoted = re.search(r'"([^"]+)"', message)
     lines: list[int] = []

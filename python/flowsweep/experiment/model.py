@@ -203,7 +203,7 @@ class Experiment(Model):
         return self
 
     @model_validator(mode="after")
-    def _pairs_are_of_sites(self) -> Experiment:
+    def _check_pair_sites(self) -> Experiment:
         listed = [self.schedule, *self.schedules.values()]
         changed = [change.between for changes in listed for change in changes]
         for ends in [*(pair.between for pair in self.pairs), *changed]:

@@ -87,7 +87,7 @@ class Link(Model):
     @property
     def is_random(self) -> bool:
         """Whether what becomes of a frame is drawn."""
-        return self.loss > 0 or self.duplicate > 0 or self.jitter.of(self.rtt_ns // 2) > 0
+        return self.loss > 0 or self.duplicate > 0 or self.jitter.at_delay(self.rtt_ns // 2) > 0
 
     @property
     def effective_queue_bytes(self) -> int:
@@ -101,7 +101,7 @@ class Back(Link):
     """The way from the second site of a pair to the first, where it differs."""
 
     @model_validator(mode="after")
-    def _delay_is_of_both(self) -> Back:
+    def _refuse_rtt(self) -> Back:
         if "rtt_ns" in self.model_fields_set:
             raise refused(
                 "a way back has no RTT of its own", "`rtt` under `back`", "`rtt` above it"

@@ -61,8 +61,8 @@ class Point:
         found: dict[str, Any] = json.loads(self.problem)
         return found
 
-    def asked(self) -> dict[str, str]:
-        """The axes as text with units, as run.json keeps them; the problem apart."""
+    def describe_axes(self) -> dict[str, str]:
+        """The axes as text with units, as run.json keeps them, without the problem."""
         text = {name: axis.text(getattr(self, axis.field)) for name, axis in AXES.items()}
         return {name: value for name, value in text.items() if value is not None}
 

@@ -66,7 +66,7 @@ class Jitter:
             return cls(share=units.parse_fraction(text))
         return cls(ns=units.parse_time(text))
 
-    def of(self, delay_ns: int) -> int:
+    def at_delay(self, delay_ns: int) -> int:
         """Nanoseconds at this one-way delay."""
         return self.ns + round(self.share * delay_ns)
 

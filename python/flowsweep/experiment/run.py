@@ -61,7 +61,7 @@ class Run:
         return found
 
     @property
-    def sites_of_ranks(self) -> dict[str, list[str]]:
+    def rank_hosts_by_site(self) -> dict[str, list[str]]:
         """The names of the hosts that ranks may run on, by site."""
         place = self.point.placement
         return {site: names for site, names in self.sites.items() if place in (None, site)}
@@ -69,7 +69,7 @@ class Run:
     @property
     def first_host(self) -> str:
         """The host of a master, and of a command that is started once."""
-        return next(iter(self.sites_of_ranks.values()))[0]
+        return next(iter(self.rank_hosts_by_site.values()))[0]
 
     @cached_property
     def links(self) -> dict[tuple[str, str], Link]:
@@ -125,7 +125,7 @@ class Run:
         as many as at all of them.
         """
         total = self.point.ranks or (self.point.ranks_per_host or 1) * len(self.hosts)
-        rounds = itertools.zip_longest(*self.sites_of_ranks.values())
+        rounds = itertools.zip_longest(*self.rank_hosts_by_site.values())
         turn = [name for group in rounds for name in group if name is not None]
         share, rest = divmod(total, len(turn))
         dealt = {name: share + (index < rest) for index, name in enumerate(turn)}
@@ -134,7 +134,7 @@ class Run:
     def spec(self) -> dict[str, Any]:
         """Everything that decides the outcome, as JSON values; run.json keeps it."""
         experiment, point = self.experiment, self.point
-        axes = {axis: {"asked": text} for axis, text in point.asked().items()}
+        axes = {axis: {"asked": text} for axis, text in point.describe_axes().items()}
         is_shaped = experiment.testbed.shapes_links
         if not is_shaped:
             # The links are not shaped.
@@ -190,11 +190,11 @@ class Run:
     def _outcome_spec(self) -> dict[str, Any]:
         """Empty for a workload whose output is not read, so that its runs keep their hashes."""
         outcomes = self.workload.outcomes
-        asked = {
+        listed = {
             name: one if isinstance(one, str) else one.model_dump(mode="json")
             for name, one in outcomes.items()
         }
-        return {"outcomes_asked": asked} if asked else {}
+        return {"outcomes_asked": listed} if listed else {}
 
     def _server_spec(self) -> dict[str, Any]:
         """Empty for a workload without servers, so that its runs keep their hashes."""
@@ -238,7 +238,7 @@ class Run:
 
     def summary(self) -> str:
         """Describes the point in one line: RTT, rate, what is swept, and unusual values."""
-        asked = {**self.point.asked(), "ranks": str(sum(self.workers.values()))}
+        asked = {**self.point.describe_axes(), "ranks": str(sum(self.workers.values()))}
         swept = self.experiment.axes_of(self.workload)
         always = ("rtt", "rate") if self.experiment.testbed.shapes_links else ("hosts",)
         words = [

@@ -127,7 +127,7 @@ def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[int | N
     yield None
 
 
-def folder_of_sets(folder: Path) -> Path:
+def find_tables_folder(folder: Path) -> Path:
     """The folder of all tables, if `folder` is that of a host or a run; else `folder` itself."""
     folder = folder.absolute()
     if folder.name.startswith("host="):

@@ -41,11 +41,11 @@ def bring_up_to_date(tables: Path) -> None:
     Raises:
         FlowsweepError: This user may not move them.
     """
-    if not tables.is_dir() or next(_find_tables_of_earlier_versions(tables), None) is None:
+    if not tables.is_dir() or next(_find_old_tables(tables), None) is None:
         return
     what = f"{tables}: tables that an earlier version laid out by table cannot be moved"
     with explaining(what), folder_locked(tables):
-        for file in [*_find_tables_of_earlier_versions(tables)]:
+        for file in [*_find_old_tables(tables)]:
             place = tables / file.relative_to(tables).relative_to(file.stem)
             place.parent.mkdir(parents=True, exist_ok=True)
             file.rename(place)
@@ -54,7 +54,7 @@ def bring_up_to_date(tables: Path) -> None:
                     folder.rmdir()
 
 
-def _find_tables_of_earlier_versions(tables: Path) -> Iterator[Path]:
+def _find_old_tables(tables: Path) -> Iterator[Path]:
     """Tables of flowsweep at `<table>/run=<run>/host=<host>/<table>.parquet`, not yet moved."""
     with os.scandir(tables) as entries:
         names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]

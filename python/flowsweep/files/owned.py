@@ -44,7 +44,7 @@ def refuse_foreign_tables(path: Path) -> None:
         if os.path.lexists(folder) and not stat.S_ISDIR(folder.lstat().st_mode):
             raise _foreign_error(folder, "no folder", "a folder of tables")
     # Facts are a cache: also a damaged one makes room.
-    is_ours = _has_name_of_fact if path.name == FACTS else is_table
+    is_ours = _is_fact_name if path.name == FACTS else is_table
     for place, names, files in os.walk(path, onerror=_raise):
         for name in (*names, *files):
             inner = Path(place, name)
@@ -86,7 +86,7 @@ def is_table(path: Path) -> bool:
     return TABLE_MARK in footer or all(name in footer for name in RUNS_COLUMNS)
 
 
-def _has_name_of_fact(path: Path) -> bool:
+def _is_fact_name(path: Path) -> bool:
     return _FACT.fullmatch(str(path).rpartition(f"/{FACTS}/")[2]) is not None
 
 

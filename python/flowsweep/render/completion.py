@@ -98,16 +98,16 @@ def _panel(
     layers: list[Any] = [*_levels(x, y, axis, mild_end, axes.slowdown_top(drawn))]
     for other in shown:
         if other != one:
-            lines = _interpolate(context.of(everything, other), axis)
+            lines = _interpolate(context.select_series(everything, other), axis)
             line = charts.Chart(values(lines)).mark(
                 "line", color=theme.CONTEXT, strokeWidth=1, clip=True
             )
             layers.append(line.encode(x=x, y=y, detail="buffer:N"))
-    own = context.of(everything, one)
+    own = context.select_series(everything, one)
     layers += _threshold_marks(context, axis, one, x, (low * 0.94, high * 1.06))
     line = charts.Chart(values(_interpolate(own, axis))).mark("line", color=one.colour, clip=True)
     layers.append(line.encode(x=x, y=y, strokeDash=_dash(own), detail="buffer:N"))
-    layers += _runs(context.of(runs, one), one, x, y)
+    layers += _runs(context.select_series(runs, one), one, x, y)
     layers += _points(own, one, axis, x, y)
     return charts.layer(*layers).properties(
         width=size[0], height=size[1], description=about(application=one.label)
@@ -241,7 +241,7 @@ def _threshold_marks(
     context: Context, axis: Axis, one: Series, x: charts.Channel, span: tuple[float, float]
 ) -> list[charts.Chart]:
     """A rule at each threshold, a band where it has an interval, and the number."""
-    found = context.of(context.rows("thresholds"), one).filter(
+    found = context.select_series(context.rows("thresholds"), one).filter(
         (pl.col("axis") == axis.name)
         & (pl.col("outcome") == COMPLETION)
         & pl.col("state").is_in(["found", "one-sided"])
@@ -280,7 +280,7 @@ def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
     runs = context.model("sweep_runs").filter(
         (pl.col("axis") == axis.name) & (pl.col("outcome") == COMPLETION) & pl.col("is_used")
     )
-    return max(context.of(runs, one).height for one in context.series_in(rows))
+    return max(context.select_series(runs, one).height for one in context.series_in(rows))
 
 
 def _medians_of(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
@@ -307,7 +307,7 @@ def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
         f"{one.label}: {numbers.estimate(row['completion_s'])} s at "
         f"{numbers.estimate(row['rtt_ms'])} ms and {numbers.estimate(row['rate_mbit_s'])} Mbit/s"
         for one in context.series_in(rows)
-        for row in context.of(baseline, one).iter_rows(named=True)
+        for row in context.select_series(baseline, one).iter_rows(named=True)
     )
     reasons = sorted({
         reason

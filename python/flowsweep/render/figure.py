@@ -45,22 +45,22 @@ class Context:
             self.cache[name] = self.warehouse.rows(name)
         return self.cache[name]
 
-    def asked(self, name: str, sql: str) -> pl.DataFrame:
+    def query_figure(self, name: str, sql: str) -> pl.DataFrame:
         """Aggregates the rows of a query, `figure_rows` in `sql`, where there may be millions."""
         key = f"{name} {sql}"
         if key not in self.cache:
-            self.cache[key] = self.warehouse.asked(name, sql)
+            self.cache[key] = self.warehouse.query_figure(name, sql)
         return self.cache[key]
 
-    def of_runs(self, name: str, runs: Iterable[str]) -> pl.DataFrame:
+    def select_runs(self, name: str, runs: Iterable[str]) -> pl.DataFrame:
         """The rows of some runs."""
         listed = ", ".join(quote(run) for run in dict.fromkeys(runs))
-        return self.asked(name, f"from figure_rows where run in ({listed})")
+        return self.query_figure(name, f"from figure_rows where run in ({listed})")
 
     def first_rows(self, name: str) -> tuple[pl.DataFrame, int]:
         """As many rows of a query as a page carries, and the number of all."""
-        rows = self.asked(name, f"from figure_rows limit {MAX_DATA_ROWS}")
-        return rows, self.asked(name, "select count(*) from figure_rows").item()
+        rows = self.query_figure(name, f"from figure_rows limit {MAX_DATA_ROWS}")
+        return rows, self.query_figure(name, "select count(*) from figure_rows").item()
 
     def model(self, name: str) -> pl.DataFrame:
         """Rows of a model, for what a figure draws beside its query."""
@@ -107,7 +107,7 @@ class Context:
         present = set(frame.select("app", "problem").iter_rows())
         return [one for one in self.series if (one.app, one.problem) in present]
 
-    def of(self, frame: pl.DataFrame, one: Series) -> pl.DataFrame:
+    def select_series(self, frame: pl.DataFrame, one: Series) -> pl.DataFrame:
         """The rows of one application and problem."""
         import polars as pl
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
 
-def runs_of_points(context: Context, rows: pl.DataFrame, without: set[str]) -> dict[str, str]:
+def find_changing_runs(context: Context, rows: pl.DataFrame, without: set[str]) -> dict[str, str]:
     """The first run of each point whose links change while it runs, and the point's label.
 
     Args:

@@ -37,15 +37,15 @@ class Panel:
     attributes: dict[str, str]
 
 
-def about(x: str = "", y: str = "", **of: str | None) -> str:
+def about(x: str = "", y: str = "", **attributes: str | None) -> str:
     """The description of a panel.
 
     Args:
         x: What its x axis counts, where no title beside the axis says so.
         y: The same of its y axis.
-        of: What it shows, by what a reader may choose: application, point, host, direction.
+        attributes: What it shows, by what a reader may choose: application, point, host, direction.
     """
-    known = {key: value for key, value in of.items() if value}
+    known = {key: value for key, value in attributes.items() if value}
     return json.dumps({"of": known, "x": x, "y": y}, ensure_ascii=False)
 
 

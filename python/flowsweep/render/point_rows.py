@@ -22,7 +22,7 @@ def labelled_rows(context: Context, frame: pl.DataFrame, keys: list[str]) -> lis
     """One row of each group of `keys` with the name of its point, in report order."""
     found = []
     for one in context.series_in(frame):
-        own = context.of(frame, one)
+        own = context.select_series(frame, one)
         by_point = own.select([*AXES, "is_baseline"]).unique(maintain_order=True)
         names = dict(zip(by_point.rows(), points.labels(by_point), strict=True))
         for row in own.unique(subset=[*AXES, *keys], maintain_order=True).iter_rows(named=True):

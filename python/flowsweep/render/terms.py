@@ -14,7 +14,7 @@ class Terms:
         point: One of these.
         whole: The title of a panel that holds all runs of a point.
         at_all: Where everything was counted.
-        of_runs: Which flows are counted, behind "with payload" or "of a flow".
+        scope: Which flows are counted, behind "with payload" or "of a flow".
         between: The same behind a number of messages.
         run: A run that counts.
         series: What differs in colour.
@@ -24,7 +24,7 @@ class Terms:
     point: str
     whole: str
     at_all: str
-    of_runs: str
+    scope: str
     between: str
     run: str
     series: str
@@ -35,19 +35,19 @@ SWEEP = Terms(
     point="point",
     whole="all runs of the point in the title together",
     at_all=" at all points",
-    of_runs=" between the sites (all, where there is one site)",
+    scope=" between the sites (all, where there is one site)",
     between="between the sites (all, where there is one site) of",
     run="valid run",
     series="applications",
 )
 #: Where every run has hosts at several sites.
-BETWEEN_SITES = replace(SWEEP, of_runs=" between the sites", between="between the sites of")
+BETWEEN_SITES = replace(SWEEP, scope=" between the sites", between="between the sites of")
 CAPTURES = Terms(
     per_point="run by run",
     point="run",
     whole="the run in the title",
     at_all="",
-    of_runs="",
+    scope="",
     between="of",
     run="run",
     series="runs",

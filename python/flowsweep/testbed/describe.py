@@ -88,7 +88,7 @@ def _link(a: str, b: str, link: Link) -> LinkSpec:
         "codel_ns": (link.codel_target_ns, link.codel_interval_ns)
         if link.discipline == "codel"
         else None,
-        "jitter_ns": link.jitter.of(link.rtt_ns // 2),
+        "jitter_ns": link.jitter.at_delay(link.rtt_ns // 2),
     }
     names = [field.name for field in fields(LinkSpec) if field.name not in made]
     return LinkSpec(**made, **{name: getattr(link, name) for name in names})

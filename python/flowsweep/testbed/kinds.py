@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flowsweep.testbed.kind import Kind
 
 
-def of(run: Run) -> Kind:
+def find(run: Run) -> Kind:
     """The kind of testbed that makes this run."""
     return _load(run.experiment.testbed.kind)
 

@@ -56,7 +56,7 @@ def perform(
         folder.tidy()
         return None
     folder.check()
-    session = kinds.of(run).session(run, ahead)
+    session = kinds.find(run).session(run, ahead)
     begin = time.monotonic()
     with lock.exclusive(f"run {run.id}", say, session.lock):
         waited_s = time.monotonic() - begin
@@ -110,7 +110,7 @@ def _capture(
     say: Callable[[str], None],
 ) -> dict[str, Any]:
     application = partial / "app.json"
-    described = kinds.of(run).describe(describe.spec_of(run, partial), run)
+    described = kinds.find(run).describe(describe.spec_of(run, partial), run)
     spec = program.on(described, run, application.absolute())
     result = session.run(spec, say)
     # A program that was killed while it wrote this leaves it.
@@ -211,16 +211,16 @@ def _record(
         status, reason = "failed", f"wrong answer: {json.dumps(application.get('answer'))}"
     elif result.faults:
         status, reason = "invalid", "; ".join(result.faults)
-    asked = run.spec()
-    axes = asked["axes"]
+    planned = run.spec()
+    axes = planned["axes"]
     for axis, value in _measured(run, result).items():
         axes.setdefault(axis, {})["measured"] = value
     is_judged = application is not None and status != "failed" and result.spoiled is None
     judged = application if application is not None and is_judged else {}
-    beside = {"beside": {**asked["beside"], **(result.beside or {})}} if "beside" in asked else {}
+    if "beside" in planned:
+        planned["beside"] = {**planned["beside"], **(result.beside or {})}
     return {
-        **asked,
-        **beside,
+        **planned,
         "hosts": [
             {"name": host.name, "site": host.site, "address": host.address} for host in spec.hosts
         ],

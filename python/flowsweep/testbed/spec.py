@@ -71,10 +71,10 @@ class LinkSpec:
     back: LinkSpec | None = None
 
     @classmethod
-    def of(cls, data: dict[str, Any]) -> LinkSpec:
+    def from_json(cls, data: dict[str, Any]) -> LinkSpec:
         """From the values of its fields as JSON has them."""
         back = data["back"]
-        return cls(**{**data, "back": None if back is None else cls.of(back)})
+        return cls(**{**data, "back": None if back is None else cls.from_json(back)})
 
     @property
     def delay_ns(self) -> int:
@@ -199,7 +199,7 @@ class Spec:
         return {"tcp_rmem": sizes, "tcp_wmem": sizes, **settings}
 
     @property
-    def of_routes(self) -> str:
+    def route_options(self) -> str:
         """What the routes of a host say of its connections, in the words of `ip route`."""
         words = [] if self.congestion is None else [f"congctl {self.congestion}"]
         if QUICKACK in self.tcp:
@@ -265,11 +265,11 @@ class Spec:
         """A description from the text of `to_json`."""
         data: dict[str, Any] = json.loads(text)
         hosts = [HostSpec(**host) for host in data.pop("hosts")]
-        links = [LinkSpec.of(link) for link in data.pop("links")]
+        links = [LinkSpec.from_json(link) for link in data.pop("links")]
         limits = LimitsSpec(**data.pop("limits"))
         uplinks = {site: UplinkSpec(**line) for site, line in data.pop("uplinks").items()}
         schedule = [
-            ChangeSpec(change["at_ns"], LinkSpec.of(change["link"]), change["changed"])
+            ChangeSpec(change["at_ns"], LinkSpec.from_json(change["link"]), change["changed"])
             for change in data.pop("schedule")
         ]
         beside = data.pop("beside")

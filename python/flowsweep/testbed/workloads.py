@@ -59,7 +59,7 @@ class Program:
             start = "mpirun"
             ranks = [first, *workers] if self.has_master else workers
             arguments = ["--problem", run.problem, "--compute", workload.compute]
-            python = kinds.of(run).python_on_host(run, self.path)
+            python = kinds.find(run).python_on_host(run, self.path)
             program = [*python, *arguments, "--output", str(output)]
         return replace(
             spec,

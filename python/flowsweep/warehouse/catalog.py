@@ -96,7 +96,7 @@ class Catalog:
             )
         return figures.paths(self.folder)[name].read_text(encoding="utf-8")
 
-    def is_of_tables(self, name: str) -> bool:
+    def reads_tables_alone(self, name: str) -> bool:
         """Whether the rows of a query follow from the tables of its experiment alone."""
         read = self.closure(self.sql(name))
         return not read & {*self.of_papers, *self._of_file, "against_points"}
@@ -134,9 +134,9 @@ class Catalog:
         reads |= computed.READS
         reads |= {name: {*table_names(text)} for name, text in self.models.items()}
         # What a model calls file_x are the files x.parquet of all runs, whoever wrote them.
-        asked = set().union(*reads.values())
-        reads |= {name: set() for name in asked if name.startswith("file_")}
-        reads |= {name: {"shown_runs"} for name in asked if name.startswith(shown.FILES)}
+        names = set().union(*reads.values())
+        reads |= {name: set() for name in names if name.startswith("file_")}
+        reads |= {name: {"shown_runs"} for name in names if name.startswith(shown.FILES)}
         return {name: words & reads.keys() - {name} for name, words in reads.items()}
 
     def closure(self, query: str, ends: Collection[str] = ()) -> set[str]:

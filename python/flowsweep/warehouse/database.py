@@ -87,7 +87,7 @@ class Warehouse:
         self._made: set[str] = set()
         self._computed: dict[str, computed.Rows] = {}
         self._views: dict[str, str] | None = None
-        self._asked: set[str] = set()
+        self._needed: set[str] = set()
         self._answers: Collection[str] | None = None
 
     @contextmanager
@@ -111,7 +111,7 @@ class Warehouse:
                 else:  # a new connection costs more than a query
                     self.catalog = Catalog(self.tables)
                 self._state = state
-            self._is_reading, self._asked = True, set()
+            self._is_reading, self._needed = True, set()
             try:
                 yield
             finally:
@@ -145,7 +145,7 @@ class Warehouse:
 
     def _is_kept(self, name: str) -> bool:
         """Whether an earlier report has left the rows of a query, and they are still those."""
-        if self._is_anew or not self.catalog.is_of_tables(name):
+        if self._is_anew or not self.catalog.reads_tables_alone(name):
             return False
         if self._answers is None:
             path = answers.path_of(self.directory)
@@ -154,17 +154,17 @@ class Warehouse:
 
     def mark(self) -> str:
         """What a database with rows of these tables is marked with; only while they are read."""
-        return answers.mark(self._state_of_tables(self._inputs))
+        return answers.mark(self._fingerprint_tables(self._inputs))
 
     def _inputs(self) -> signatures.Inputs:
         return signatures.read_inputs(self.tables, self.connection)
 
-    def _state_of_tables(self, inputs: Callable[[], signatures.Inputs]) -> str:
+    def _fingerprint_tables(self, inputs: Callable[[], signatures.Inputs]) -> str:
         """A text that differs as soon as the tables do."""
         are_many = signatures.runs_with_tables(self.tables) > signatures.FEW
         return signatures.digest(repr(self._state if are_many else inputs().signatures))
 
-    def asked(self, name: str, sql: str) -> pl.DataFrame:
+    def query_figure(self, name: str, sql: str) -> pl.DataFrame:
         """The rows of a query over those of the figure `name`, which it calls `figure_rows`."""
         with self.reading():
             self.keep_rows(name)
@@ -197,20 +197,20 @@ class Warehouse:
 
     def _keep(self, needed: Collection[str]) -> None:
         """Keeps facts, or finds that they cannot be kept, while they are read."""
-        if self._asked >= {*needed}:
+        if self._needed >= {*needed}:
             return
-        self._asked |= {*needed}
+        self._needed |= {*needed}
         wanted = functools.cache(self._inputs)
-        state = self._state_of_tables(wanted)
+        state = self._fingerprint_tables(wanted)
         self._stack.close()
         views: dict[str, str] | None = None
-        if self._stack.enter_context(self._kept.reading(self._asked, state, wanted)):
-            found = {name: self._kept.query(name) for name in self._asked}
+        if self._stack.enter_context(self._kept.reading(self._needed, state, wanted)):
+            found = {name: self._kept.query(name) for name in self._needed}
             views = {name: query for name, query in found.items() if query is not None}
         if self._made and (views is None) != (self._views is None):
-            asked = self._asked
+            names = self._needed
             self._connect()
-            self._asked = asked
+            self._needed = names
         old = self._views or {}
         if changed := {name for name in views or () if old.get(name) != (views or {})[name]}:
             self._made -= changed | {name for name in self._made if name.startswith("rows_of_")}

@@ -151,7 +151,7 @@ class Kept:
         batches = list(_batches([*part.runs], inputs.sizes))
         pieces = [Part(os.urandom(8).hex(), dict.fromkeys(runs, "")) for runs in batches]
         for piece in pieces if len(pieces) > 1 else [part]:
-            self._make(facts, inputs.of([*piece.runs]), partial(self._file, part=piece))
+            self._make(facts, inputs.select([*piece.runs]), partial(self._file, part=piece))
         if len(pieces) == 1:
             return
         for fact in facts:

@@ -191,15 +191,15 @@ def table() -> str:
         "|---|---|" + "---|" * len(COUNTED) + "---|",
     ]
 
-    def line(name: str, of: list[str]) -> str:
+    def line(name: str, chosen: list[str]) -> str:
         def pair(kinds: tuple[str, ...]) -> str:
             before, after = (
-                sum(found.get((paper, when, one), 0) for paper in of for one in kinds)
+                sum(found.get((paper, when, one), 0) for paper in chosen for one in kinds)
                 for when in ("before", "after")
             )
             return f"{before} → {after}"
 
-        aside = sum(found.get((paper, "after", "aside"), 0) for paper in of)
+        aside = sum(found.get((paper, "after", "aside"), 0) for paper in chosen)
         cells = [pair(COUNTED), *(pair((one,)) for one in COUNTED), str(aside)]
         return f"| {name} | " + " | ".join(cells) + " |"
 

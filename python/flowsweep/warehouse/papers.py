@@ -45,13 +45,13 @@ def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
         for paper in known
         for path in sorted((papers / paper).glob("*.sql"))
     }
-    asked_of = {f"figure_{name}": path for name, path in figures.paths(folder).items()}
-    texts = {name: path.read_text(encoding="utf-8") for name, path in (asked_of | ours).items()}
+    figure_paths = {f"figure_{name}": path for name, path in figures.paths(folder).items()}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in (figure_paths | ours).items()}
     lines = [(papers / paper / "items.yaml").read_text(encoding="utf-8") for paper in known]
-    stated, asked = _state(papers, tuple(known), tuple(lines))
+    stated, items = _state(papers, tuple(known), tuple(lines))
     found = [
         (paper, item, f"{paper}_{stem}")
-        for (paper, stem), item in asked.items()
+        for (paper, stem), item in items.items()
         if paper in own and f"{paper}_{stem}" in ours
     ]
     return texts | {
@@ -147,8 +147,8 @@ def _state(
         _texts: The text of each paper's items.yaml: with another one, this is made anew.
     """
     cells = [cell for paper in known for cell in paper_items.cells(papers / paper)]
-    asked = {(cell["paper"], stem_of(cell["item"])): cell["item"] for cell in cells}
-    return _sql(cells), asked
+    items = {(cell["paper"], stem_of(cell["item"])): cell["item"] for cell in cells}
+    return _sql(cells), items
 
 
 def _sql(found: list[Cell]) -> str:

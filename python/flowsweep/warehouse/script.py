@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from flowsweep.warehouse.database import Warehouse
 
 
-def of(warehouse: Warehouse, name: str) -> str:
+def write_script(warehouse: Warehouse, name: str) -> str:
     """The script of the query `name`; plain `duckdb` runs it."""
     catalog = warehouse.catalog
     query = catalog.sql(name)

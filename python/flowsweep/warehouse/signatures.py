@@ -52,7 +52,7 @@ class Inputs:
     sizes: dict[str, int]
     folders: dict[str, set[str]]
 
-    def of(self, runs: Sequence[str]) -> Inputs:
+    def select(self, runs: Sequence[str]) -> Inputs:
         """The inputs of some of the runs."""
         return Inputs(
             *(

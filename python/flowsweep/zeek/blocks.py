@@ -47,7 +47,7 @@ def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
         joined = b"".join(held)
         end = joined.rfind(b"\n") + 1
         if end:
-            end_of_line = end_of_line or _end_of_line(joined)
+            end_of_line = end_of_line or _find_line_end(joined)
             yield _with_plain_ends(joined[:end], end_of_line)
         elif size > LONGEST_LINE:
             raise FlowsweepError(
@@ -59,7 +59,7 @@ def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
         size -= end
     if size:
         joined = b"".join(held)
-        yield _with_plain_ends(joined, end_of_line or _end_of_line(joined))
+        yield _with_plain_ends(joined, end_of_line or _find_line_end(joined))
     if fault := unpacked.fault():
         raise FlowsweepError(
             f"{name}: damaged",
@@ -85,7 +85,7 @@ def _in_utf8(parts: Iterator[bytes]) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode()
 
 
-def _end_of_line(block: bytes) -> bytes:
+def _find_line_end(block: bytes) -> bytes:
     """How the first line of a log ends, and so all of them."""
     end = block.find(b"\n")
     return b"\r\n" if end > 0 and block[end - 1 : end] == b"\r" else b"\n"

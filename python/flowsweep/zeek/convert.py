@@ -18,7 +18,7 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files.owned import TABLE_MARK
 from flowsweep.zeek import LOG_NAME, is_log, kinds, ndjson, tsv
 from flowsweep.zeek.blocks import blocks
-from flowsweep.zeek.header import MARK, Header, of_lines, refuse_columns
+from flowsweep.zeek.header import MARK, Header, parse_lines, refuse_columns
 
 #: What rotation adds to a name: from a time on.
 ROTATED = re.compile(r"[._-](?:[0-9]{4}-?[0-9]{2}-?[0-9]{2}|[0-9]{2}[:_][0-9]{2}).*")
@@ -106,7 +106,7 @@ def _header(parts: Iterator[bytes]) -> Header:
             for is_header, lines in tsv.pieces(part):
                 if not is_header:
                     return header
-                header = of_lines(lines, header)
+                header = parse_lines(lines, header)
     except FlowsweepError as error:
         if error.exit_code != 1:
             raise  # else it was cut here, which is told when its rows are read

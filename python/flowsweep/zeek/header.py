@@ -113,7 +113,7 @@ def refuse_headers(place: str, many: int) -> None:
         )
 
 
-def of_lines(lines: bytes, begin: Header | None = None) -> Header:
+def parse_lines(lines: bytes, begin: Header | None = None) -> Header:
     """The header that these lines are, behind what begins it."""
     header = begin or Header()
     # Not `splitlines`: a separator may be one of the characters that it takes for an end.

@@ -13,7 +13,7 @@ import polars as pl
 
 from flowsweep._parsers import count
 from flowsweep.zeek import kinds
-from flowsweep.zeek.header import MARK, Header, of_lines, refuse_headers
+from flowsweep.zeek.header import MARK, Header, parse_lines, refuse_headers
 
 
 @dataclass
@@ -83,7 +83,7 @@ def frames(
                 if not is_checked:
                     header, is_checked = header.check(place), True
                 continue
-            new = of_lines(lines, header)
+            new = parse_lines(lines, header)
             if new == header:
                 between += many
                 continue

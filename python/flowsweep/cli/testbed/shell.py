@@ -33,7 +33,7 @@ def shell(*, experiment: Path, command: list[str], settings: list[str]) -> int:
 
     planned = experiments.load(experiment).run_at(parse_settings(settings))
     program = command or [os.environ.get("SHELL", "/bin/sh")]
-    return kinds.of(planned).shell(planned, program, _say)
+    return kinds.find(planned).shell(planned, program, _say)
 
 
 def _say(text: str) -> None:

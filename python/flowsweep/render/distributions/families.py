@@ -82,7 +82,7 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
             for place, panel in enumerate(panels)
         ]
         grid: Any = charts.concat(*cells, columns=COLUMNS, spacing=GAP, align="all")
-        shares = f", share of {quantity.of} at or below (%)" if number == 0 else ""
+        shares = f", share of {quantity.counted} at or below (%)" if number == 0 else ""
         title = ": ".join([*([] if alone else [one.label]), part]) + shares
         grids.append(grid.properties(title=charts.title(
             title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
@@ -105,11 +105,11 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> list[Pa
     lines = context.model("axis_points").filter(~pl.col("axis").is_in(["problem", "beside"]))
     found = []
     for one in context.series_in(rows):
-        own = context.of(rows, one)
+        own = context.select_series(rows, one)
         for part in parts:
             own_rows = own.filter(pl.col(quantity.parts) == part)
-            for axis, unit in _axes(context.of(lines, one)):
-                line = context.of(lines, one).filter(
+            for axis, unit in _axes(context.select_series(lines, one)):
+                line = context.select_series(lines, one).filter(
                     pl.col("axis") == axis,
                     pl.col("unit") == unit,
                     pl.col("point").is_in(own_rows["point"].implode()),
@@ -202,7 +202,7 @@ def _draw(panel: Panel, quantity: Quantity, span: Span, *, is_left: bool) -> Any
             panel.title, fontSize=12, fontWeight=600, color=theme.TEXT, frame="group"
         ),
         description=about(
-            y=f"share of {quantity.of} at or below (%)",
+            y=f"share of {quantity.counted} at or below (%)",
             application=panel.one.label,
             axis=panel.title,
             **{quantity.parts: panel.part},

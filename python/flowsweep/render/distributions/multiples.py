@@ -70,7 +70,7 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
         drawn = [_draw(panel, quantity, span, place, columns) for place, panel in enumerate(line)]
         grid: Any = charts.concat(*drawn, columns=columns, spacing=GAP, align="all")
         names = [] if alone else [line[0].one.label]
-        text = f", share of {quantity.of} at or below (%)" if number == 0 else ""
+        text = f", share of {quantity.counted} at or below (%)" if number == 0 else ""
         title = ": ".join([*names, line[0].part]) + text
         grids.append(grid.properties(title=charts.title(
             title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
@@ -107,12 +107,12 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
     """The panels to draw, and how many points have rows, drawn or not."""
     parts = sorted(set(rows[quantity.parts]), reverse=True)
     shown = context.series_in(rows)
-    every = [pools(context.of(rows, one), quantity.parts) for one in shown]
+    every = [pools(context.select_series(rows, one), quantity.parts) for one in shown]
     room = MAX_PANELS // len(parts)
     given = cuts.share_room([min(len(own_rows), MAX_POINTS) for own_rows in every], room)
     found = []
     for one, own_rows, most in zip(shown, every, given, strict=True):
-        own = context.of(rows, one)
+        own = context.select_series(rows, one)
         chosen = kept(context, list(own_rows), one, most)
         for part in parts:
             of_part = own.filter(pl.col(quantity.parts) == part)
@@ -161,7 +161,7 @@ def _draw(
         height=HEIGHT,
         title=panel_title("", panel.name, panel.one, width),
         description=about(
-            y=f"share of {quantity.of} at or below (%)",
+            y=f"share of {quantity.counted} at or below (%)",
             application=panel.one.label,
             point=panel.name,
             **{quantity.parts: panel.part},

@@ -27,7 +27,7 @@ class Quantity:
         query: The query that has the steps.
         column: Its column of values.
         title: The axis of the values, with the unit.
-        of: The noun that the shares are of, such as `flows`.
+        counted: What the shares count, such as `flows`.
         parts: The column that parts the rows of a point, each with panels of its own.
         labels: Label expression of the ticks.
         scale: The unit of the axis, in units of the column.
@@ -36,7 +36,7 @@ class Quantity:
     query: str
     column: str
     title: str
-    of: str
+    counted: str
     parts: str = "direction"
     labels: Callable[..., str] = axes.prefix_labels
     scale: float = 1.0

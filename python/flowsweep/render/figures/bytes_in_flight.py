@@ -31,7 +31,13 @@ def draw(context: Context) -> Figure | None:
         return None
     width = theme.FULL_WIDTH if len(shown) == 1 else theme.HALF_WIDTH
     panels = [
-        _panel(context.of(drawn, one), one, drawn, width, name=one.label if len(shown) > 1 else "")
+        _panel(
+            context.select_series(drawn, one),
+            one,
+            drawn,
+            width,
+            name=one.label if len(shown) > 1 else "",
+        )
         for one in shown
     ]
     hidden = every.height - drawn.height

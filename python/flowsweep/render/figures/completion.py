@@ -64,10 +64,12 @@ def _draw(context: Context, every: pl.DataFrame, query: str) -> Figure:
     found = [
         (line, one, own)
         for one in context.series_in(usable)
-        for outcome in context.of(usable, one)["outcome"].unique(maintain_order=True)
+        for outcome in context.select_series(usable, one)["outcome"].unique(maintain_order=True)
         for line in lines_of(usable)
         if not (
-            own := line.rows_of(context.of(usable, one).filter(pl.col("outcome") == outcome))
+            own := line.rows_of(
+                context.select_series(usable, one).filter(pl.col("outcome") == outcome)
+            )
         ).is_empty()
     ]
     drawn = found[:MAX_PANELS]

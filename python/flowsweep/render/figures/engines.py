@@ -39,19 +39,19 @@ def draw(context: Context) -> Figure | None:
         return None
     series = context.series_in(rows)
     shown = series[:MAX_APPLICATIONS]
+    rows_by_series = {one: context.select_series(rows, one) for one in shown}
     panels = [
-        _panel(context.of(rows, one).filter(pl.col("quantity") == quantity), quantity, one,
-               alone=len(series) == 1)
-        for one in shown
+        _panel(own.filter(pl.col("quantity") == quantity), quantity, one, alone=len(series) == 1)
+        for one, own in rows_by_series.items()
         for quantity in drawn
-    ]  # fmt: skip
+    ]
+    runs = ", ".join(sorted({own["run"][0] for own in rows_by_series.values()}))
     chart: Any = charts.concat(*panels, columns=3, align="all", spacing=18)
     return Figure(
         name="engines",
         caption=sentence(
-            "CDF over all hosts of "
-            f"{', '.join(sorted({context.of(rows, one)['run'][0] for one in shown}))} whose "
-            "capture both have read. Solid: our parser; dashed: Zeek.",
+            f"CDF over all hosts of {runs} whose capture both have read. "
+            "Solid: our parser; dashed: Zeek.",
             _counts(rows, drawn),
             "Zeek's messages end at a turn of the conversation or behind a short segment with "
             "PSH; our parser has further signs, so that sizes differ."

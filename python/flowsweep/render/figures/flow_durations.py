@@ -14,7 +14,7 @@ QUANTITY = distributions.Quantity(
     query="flow_durations",
     column="duration_s",
     title="duration",
-    of="flows",
+    counted="flows",
     labels=axes.time_labels,
     scale=1,
 )

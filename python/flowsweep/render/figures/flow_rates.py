@@ -14,7 +14,7 @@ QUANTITY = distributions.Quantity(
     query="flow_rates",
     column="mbit_s",
     title="payload per second of a flow (bit/s)",
-    of="flows",
+    counted="flows",
     labels=axes.prefix_labels,
     scale=1e06,
 )

@@ -31,7 +31,10 @@ def draw(context: Context) -> Figure | None:
         return None
     unknown = int(rows["flows"].sum()) - int(drawn["flows"].sum())
     shown = context.series_in(drawn)
-    panels = [_panel(context.of(drawn, one), drawn, one, alone=len(shown) == 1) for one in shown]
+    panels = [
+        _panel(context.select_series(drawn, one), drawn, one, alone=len(shown) == 1)
+        for one in shown
+    ]
     chart: Any = panels[0] if len(panels) == 1 else charts.concat(*panels, columns=2, align="all")
     cut = int(drawn["censored_flows"].sum())
     far = int(rows.filter("is_far_side")["flows"].sum())

@@ -41,13 +41,13 @@ def draw(context: Context) -> Figure | None:
     entries = [
         (one, outcome)
         for one in shown
-        for outcome in context.of(drawn, one)["outcome"].unique(maintain_order=True)
+        for outcome in context.select_series(drawn, one)["outcome"].unique(maintain_order=True)
     ]
     width = theme.FULL_WIDTH if len(entries) < 2 else theme.HALF_WIDTH
     is_mixed = outcome_words.has_others(drawn["outcome"])
     panels = [
         _panel(
-            context.of(drawn, one).filter(pl.col("outcome") == outcome),
+            context.select_series(drawn, one).filter(pl.col("outcome") == outcome),
             one,
             drawn,
             width,
@@ -169,16 +169,16 @@ def _scale(column: str, title: str, every: pl.DataFrame) -> charts.Channel:
 def _cells(tried: pl.DataFrame, x: charts.Channel, y: charts.Channel) -> list[dict[str, float]]:
     """The cell of each point, from half-way to the neighbour before it to half-way to the next."""
     edges = {}
-    for asked, measured, channel in (
+    for column, measured, channel in (
         ("rtt_asked_ms", "rtt_ms", x),
         ("rate_asked_mbit_s", "rate_mbit_s", y),
     ):
         # Points of one column differ a little as measured; its cells share their edges.
-        columns = tried.group_by(asked).agg(pl.col(measured).median()).sort(measured)
+        columns = tried.group_by(column).agg(pl.col(measured).median()).sort(measured)
         low, high = channel["scale"]["domain"]
         between = [math.sqrt(a * b) for a, b in itertools.pairwise(columns[measured])]
         ends = itertools.pairwise([low, *between, high])
-        edges[asked] = dict(zip(columns[asked], ends, strict=True))
+        edges[column] = dict(zip(columns[column], ends, strict=True))
     found = []
     for row in tried.iter_rows(named=True):
         left, right = edges["rtt_asked_ms"][row["rtt_asked_ms"]]

@@ -25,7 +25,7 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
-    frames = [context.of(rows, one) for one in shown]
+    frames = [context.select_series(rows, one) for one in shown]
     names = [points.labels(frame) for frame in frames]
     left = max(map(points.width, names))
     # The same in every panel, because they share one legend.
@@ -44,7 +44,7 @@ def draw(context: Context) -> Figure | None:
         finding=_finding(context, shown, rows),
         caption=sentence(
             f"{numbers.count(total)} TCP flow directions with payload"
-            + ("" if context.stands_alone else f" of the valid runs,{context.terms.of_runs}")
+            + ("" if context.stands_alone else f" of the valid runs,{context.terms.scope}")
             + ", each in the capture of the host that sent.",
             doubts.note_udp(rows),
             doubts.note_accompanied(context),
@@ -75,7 +75,7 @@ def _finding(context: Context, shown: Sequence[Series], rows: pl.DataFrame) -> s
     certain = certain[:FEW] if context.stands_alone else certain
     if not certain:
         return ""
-    frames = [context.of(rows, one) for one in certain]
+    frames = [context.select_series(rows, one) for one in certain]
     return held_senders.describe(
         frames, [one.label for one in certain], is_swept=not context.stands_alone
     )

@@ -37,7 +37,7 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return refused("message_rate", rows, left_out)
     shown = context.series_in(rows)
-    frames = [context.of(rows, one) for one in shown]
+    frames = [context.select_series(rows, one) for one in shown]
     left = max(points.width(points.labels(frame)) for frame in frames)
     sizes = _span(rows, "p10_bytes", "max_bytes")
     panels = []

@@ -26,11 +26,11 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
-    every = [distributions.pools(context.of(rows, one), None) for one in shown]
+    every = [distributions.pools(context.select_series(rows, one), None) for one in shown]
     given = cuts.share_room([min(len(own_rows), MAX_POINTS) for own_rows in every], MAX_PANELS)
     panels = []
     for one, own_rows, most in zip(shown, every, given, strict=True):
-        own = context.of(rows, one)
+        own = context.select_series(rows, one)
         kept = distributions.kept(context, list(own_rows), one, most)
         frames = [distributions.select_pool(own, pool) for pool in kept]
         names = [own_rows[pool] for pool in kept]

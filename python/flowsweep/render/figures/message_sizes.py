@@ -10,7 +10,7 @@ QUANTITY = distributions.Quantity(
     query="message_sizes",
     column="bytes",
     title="payload of a message (bytes)",
-    of="messages",
+    counted="messages",
     labels=axes.prefix_labels,
 )
 

@@ -42,7 +42,7 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
-    pools = [distributions.pools(context.of(rows, one), "direction") for one in shown]
+    pools = [distributions.pools(context.select_series(rows, one), "direction") for one in shown]
     directions = sorted(set(rows["direction"]), reverse=True)
     room = max(MAX_PANELS // len(directions), 1)
     given = cuts.share_room([min(len(own), MAX_POINTS) for own in pools], room)
@@ -55,7 +55,7 @@ def draw(context: Context) -> Figure | None:
             (own[pool], direction, frame)
             for direction in directions
             for pool in chosen
-            if (frame := _of(context, rows, one, pool, direction)).height
+            if (frame := _select_rows(context, rows, one, pool, direction)).height
         ]
         for one, own, chosen in zip(shown, pools, kept, strict=True)
     }
@@ -137,7 +137,7 @@ def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
     found = [
         (share, words)
         for one in doubts.select_reliable(context, context.series_in(rows))
-        if (text := finding(one, context.of(rows, one))) is not None
+        if (text := finding(one, context.select_series(rows, one))) is not None
         for share, words in [text]
     ]
     if context.stands_alone:
@@ -172,10 +172,10 @@ def _width(row: dict[str, Any]) -> str:
     return f"{numbers.plain(milliseconds / 1000)} s"
 
 
-def _of(
+def _select_rows(
     context: Context, rows: pl.DataFrame, one: Series, pool: Pool, direction: str
 ) -> pl.DataFrame:
-    own = distributions.select_pool(context.of(rows, one), pool)
+    own = distributions.select_pool(context.select_series(rows, one), pool)
     return own.filter(pl.col("direction") == direction).sort("window_ms")
 
 

@@ -29,7 +29,9 @@ def draw(context: Context) -> Figure | None:
         return refused("packet_intervals", rows, left_out)
     shown = context.series_in(rows)
     alone = len(shown) == 1
-    columns = [_panels(context, context.of(rows, one), one, alone=alone) for one in shown]
+    columns = [
+        _panels(context, context.select_series(rows, one), one, alone=alone) for one in shown
+    ]
     # Where one of two columns has fewer rows, its place stays empty.
     gap = (
         charts.Chart(values([{}]))
@@ -50,13 +52,15 @@ def draw(context: Context) -> Figure | None:
     )
     pools = rows.unique(subset=["point", "run"])
     total = rows.unique(subset=["point", "run", "stream"])
-    numbers_of = [len(distributions.pools(context.of(rows, one), "stream")) for one in shown]
+    numbers_of = [
+        len(distributions.pools(context.select_series(rows, one), "stream")) for one in shown
+    ]
     drawn = sum(map(len, columns))
     return Figure(
         name="packet_intervals",
         caption=sentence(
             f"{numbers.plural(int(total['of_count'].sum()), 'gap')} between consecutive packets of "
-            f"a flow{context.terms.of_runs}, at the receiving host if that was captured; "
+            f"a flow{context.terms.scope}, at the receiving host if that was captured; "
             f"{numbers.plural(int(pools['runs'].sum()), 'run')}{context.terms.at_all}.",
             "Filled: the direction of each connection with more payload; grey line: the other.",
             _describe_predicted(rows),

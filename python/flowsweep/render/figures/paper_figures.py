@@ -143,11 +143,11 @@ def _ticks(scale: dict[str, Any], most: int) -> dict[str, Any]:
     return axes.axis(tickCount=most, format=",~f", grid=True)
 
 
-def _add_title(panel: charts.Chart, name: str, **of: str) -> charts.Chart:
+def _add_title(panel: charts.Chart, name: str, **attributes: str) -> charts.Chart:
     title = charts.title(
         name, fontSize=12, fontWeight=500, color=theme.MUTED, frame="group", offset=6
     )
-    return panel.properties(description=about(**of), **({"title": title} if name else {}))
+    return panel.properties(description=about(**attributes), **({"title": title} if name else {}))
 
 
 def _curves(rows: pl.DataFrame, name: str) -> charts.Chart:

@@ -31,18 +31,20 @@ def draw(context: Context) -> Figure | None:
         (line, one, own)
         for one in context.series_in(rows)
         for line in lines_of(rows)
-        if not (own := line.rows_of(context.of(rows, one))).is_empty()
+        if not (own := line.rows_of(context.select_series(rows, one))).is_empty()
     ]
     if not found:
         return None
     drawn = found[:MAX_PANELS]
     is_alone = len({one for _, one, _ in drawn}) == 1
     panels = [
-        _panel(context.of(rows, one), own, line, one, named="" if is_alone else one.label)
+        _panel(
+            context.select_series(rows, one), own, line, one, named="" if is_alone else one.label
+        )
         for line, one, own in drawn
     ]
     directions = [
-        context.of(rows, one).select(DIRECTION).n_unique()
+        context.select_series(rows, one).select(DIRECTION).n_unique()
         for one in dict.fromkeys(one for _, one, _ in drawn)
     ]
     return Figure(
@@ -53,7 +55,7 @@ def draw(context: Context) -> Figure | None:
             "Vertical rules: slowest to fastest run." if any(map(_has_spread, drawn)) else None,
             "Dotted: rate of the link."
             if any(
-                not _link(own, line, _top(context.of(rows, one))).is_empty()
+                not _link(own, line, _top(context.select_series(rows, one))).is_empty()
                 for line, one, own in drawn
             )
             else None,

@@ -28,7 +28,7 @@ def draw(context: Context) -> Figure | None:
     rows = context.rows("peak_by_ranks")
     lines = []
     for one in context.series_in(rows):
-        line = _over_ranks(context.of(rows, one)).filter("is_peak_known")
+        line = _over_ranks(context.select_series(rows, one)).filter("is_peak_known")
         if line["ranks"].n_unique() > 1:
             lines.append((one, line))
     if not lines:

@@ -25,7 +25,7 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
-    frames = [_means(context.of(rows, one)) for one in shown]
+    frames = [_means(context.select_series(rows, one)) for one in shown]
     names = [points.labels(frame) for frame, _ in frames]
     left = max(map(points.width, names))
     panels = [

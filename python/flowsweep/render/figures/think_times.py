@@ -12,7 +12,7 @@ QUANTITY = distributions.Quantity(
     query="think_times",
     column="time_s",
     title="time until the answer",
-    of="answers",
+    counted="answers",
     parts="part",
     labels=axes.time_labels,
 )

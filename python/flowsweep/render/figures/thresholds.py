@@ -90,7 +90,7 @@ def _entries(
     """
     found = []
     for one in context.series_in(rows):
-        outcomes = context.of(rows, one)["outcome"].unique(maintain_order=True).to_list()
+        outcomes = context.select_series(rows, one)["outcome"].unique(maintain_order=True).to_list()
         named = outcome_words.has_others(outcomes)
         for outcome in outcomes:
             parts = [one.label] if several else []
@@ -135,7 +135,7 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
     )
     layers: list[Any] = []
     for name, one, outcome in entries:
-        own = context.of(rows, one).filter(pl.col("outcome") == outcome)
+        own = context.select_series(rows, one).filter(pl.col("outcome") == outcome)
         for row in own.sort("level").iter_rows(named=True):
             of_row = _row_name(name, 10 if row["level"] < 1.3 else 50)
             layers += _marks(row, of_row, one, (x, y), (low, high, width))

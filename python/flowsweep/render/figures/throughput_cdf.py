@@ -18,7 +18,7 @@ QUANTITY = distributions.Quantity(
     query="throughput_cdf",
     column="mbit_s",
     title="throughput (bit/s)",
-    of="time",
+    counted="time",
     labels=axes.prefix_labels,
     scale=1e6,
 )

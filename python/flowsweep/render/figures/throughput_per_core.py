@@ -27,11 +27,11 @@ def draw(context: Context) -> Figure | None:
     if whole.is_empty():
         return None
     shown = context.series_in(whole)
-    frames = [context.of(whole, one) for one in shown]
+    frames = [context.select_series(whole, one) for one in shown]
     names = [points.labels(frame) for frame in frames]
     left = max(map(points.width, names))
     panels = [
-        _core_panel(context.of(rows, one), frame, one, left, alone=len(shown) == 1)
+        _core_panel(context.select_series(rows, one), frame, one, left, alone=len(shown) == 1)
         for frame, one in zip(frames, shown, strict=True)
     ]
     ranks = sorted({int(row) for row in whole["ranks"]})

@@ -34,14 +34,14 @@ def draw(context: Context) -> Figure | None:
     every = len(shown)
     if context.stands_alone:
         shown = shown[:MAX_RUNS]
-        rows = pl.concat([context.of(rows, one) for one in shown])
+        rows = pl.concat([context.select_series(rows, one) for one in shown])
     alone = len(shown) == 1
     size = (theme.FULL_WIDTH, 96) if alone else (theme.HALF_WIDTH, 84)
     # Two applications beside each other; of captures alone the two directions of each.
     together = 1 if context.stands_alone else 2
     panels = [
         _series_panel(
-            context.of(rows, one), one, direction, size,
+            context.select_series(rows, one), one, direction, size,
             is_last=direction == "in" or (together == 1 and not alone),
         )
         for first in range(0, len(shown), together)

@@ -29,7 +29,7 @@ def draw(context: Context) -> Figure | None:
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
-    frames = [context.of(rows, one) for one in shown]
+    frames = [context.select_series(rows, one) for one in shown]
     left = max(points.width(points.labels(frame)) for frame in frames)
     drawn = [points.choose_drawn(frame) for frame in frames]
     coloured = zip(PARTS.items(), COLOURS, strict=True)

@@ -59,27 +59,31 @@ order by app, problem, is_baseline desc, run, place
 
 def draw(context: Context) -> Figure | None:
     """How many transfers are under way to each site, at the baseline and at the hardest point."""
-    rows = context.asked(NAME, BUSY)
+    rows = context.query_figure(NAME, BUSY)
     if rows.is_empty():
         return None
     shown = context.series_in(rows)
     first = shown_runs(context, rows)
     runs = {
-        one: list(dict.fromkeys([first[one.app, one.problem], hardest_run(context.of(rows, one))]))
+        one: list(
+            dict.fromkeys(
+                [first[one.app, one.problem], hardest_run(context.select_series(rows, one))]
+            )
+        )
         for one in shown
     }
     places = {
         one: sorted(set(own["place"]))
         for one in shown
-        for own in [context.of(rows, one).filter(pl.col("run").is_in(runs[one]))]
+        for own in [context.select_series(rows, one).filter(pl.col("run").is_in(runs[one]))]
     }
     widest = max(len(own) for own in runs.values())
     room = cuts.share_room([len(own) for own in places.values()], MAX_PANELS // widest)
-    steps = context.of_runs(NAME, [run for own in runs.values() for run in own])
+    steps = context.select_runs(NAME, [run for own in runs.values() for run in own])
     panels: list[Any] = []
     names: list[str] = []
     for one, number in zip(shown, room, strict=True):
-        own = context.of(rows, one)
+        own = context.select_series(rows, one)
         differing = what_differs(own.filter(pl.col("run").is_in(runs[one])))
         for place in places[one][:number]:
             frames = [
@@ -135,7 +139,7 @@ def note_omitted(context: Context, drawn: pl.DataFrame, query: str) -> str | Non
         query: The query that has the others.
     """
     kept = context.series_in(drawn)
-    every = context.asked(query, "select distinct app, problem from figure_rows")
+    every = context.query_figure(query, "select distinct app, problem from figure_rows")
     others = [one.label for one in context.series_in(every) if one not in kept]
     if not others:
         return None

@@ -40,7 +40,7 @@ def draw(context: Context) -> Figure | None:
     mains: list[str] = []
     beside: list[str] = []
     for one in shown:
-        own = context.of(rows, one)
+        own = context.select_series(rows, one)
         main = first[one.app, one.problem]
         runs = list(dict.fromkeys([main, hardest_run(own)]))
         mains.append(main)

@@ -30,20 +30,20 @@ def draw(context: Context) -> Figure | None:
     )
     known = {
         (row["app"], row["problem"])
-        for row in context.asked(transfer_activity.NAME, transfer_activity.BUSY).iter_rows(
+        for row in context.query_figure(transfer_activity.NAME, transfer_activity.BUSY).iter_rows(
             named=True
         )
     }
     kept = [one for one in context.series_in(rows) if (one.app, one.problem) in known]
     if not kept:
         return None
-    rows = pl.concat([context.of(rows, one) for one in kept])
+    rows = pl.concat([context.select_series(rows, one) for one in kept])
     spans = _span(rows)
     alone = len(kept) == 1
     size = (theme.FULL_WIDTH - 70, 270) if alone else (theme.HALF_WIDTH - 20, 200)
-    panels = [_times_panel(context.of(rows, one), one, spans, size) for one in kept]
+    panels = [_times_panel(context.select_series(rows, one), one, spans, size) for one in kept]
     sources = set(rows["source"])
-    known_apps = pl.concat([context.of(everything, one) for one in kept])
+    known_apps = pl.concat([context.select_series(everything, one) for one in kept])
     less = int(known_apps["transfers"].sum()) - int(rows["transfers"].sum())
     return Figure(
         name="transfer_times",

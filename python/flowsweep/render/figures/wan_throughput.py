@@ -40,16 +40,16 @@ CHANGED_RUNS = 6
 
 def draw(context: Context) -> Figure | None:
     """What crosses between two sites over time, one direction up and the other down."""
-    every = context.asked(NAME, RUNS)
+    every = context.query_figure(NAME, RUNS)
     if every.is_empty():
         return None
     runs = shown_runs(context, every)
     shown = [one for one in context.series_in(every) if (one.app, one.problem) in runs]
     if not shown:
         return None
-    every_changed = link_changes.runs_of_points(context, every, set(runs.values()))
+    every_changed = link_changes.find_changing_runs(context, every, set(runs.values()))
     changed = dict(list(every_changed.items())[:CHANGED_RUNS])
-    rows = context.of_runs(NAME, [*runs.values(), *changed])
+    rows = context.select_runs(NAME, [*runs.values(), *changed])
     outside = int(rows.filter(~pl.col("is_within"))["wire_bytes"].sum())
     rows = rows.filter("is_within")
     own = {run: rows.filter(pl.col("run") == run) for run in (*runs.values(), *changed)}
@@ -66,7 +66,7 @@ def draw(context: Context) -> Figure | None:
         (one, run, pair)
         for one in shown
         for run in changed
-        if not context.of(own[run], one).is_empty()
+        if not context.select_series(own[run], one).is_empty()
         for pair in _pairs(own[run])[:CHANGED_PANELS]
     ]
     stretches = context.model("link_stretches")

@@ -84,8 +84,8 @@ def _cell(value: object) -> str:
     return printing.line(str(value))
 
 
-def _width(columns: list[Column], of: Callable[[Column], int] = lambda one: one.width) -> int:
-    return sum(of(column) + GAP for column in columns) - GAP
+def _width(columns: list[Column], measure: Callable[[Column], int] = lambda one: one.width) -> int:
+    return sum(measure(column) + GAP for column in columns) - GAP
 
 
 def _shortest(column: Column) -> int:

@@ -124,7 +124,7 @@ class Emulator(Agent):
         if spec.fates and not undisturbed:
             argv += ["--fates", Path(spec.folder) / "wan.fates"]
         super().__init__("flowsweep-wan", argv, specs.NETNS / specs.WAN)
-        self._steering = Steering.of(spec)
+        self._steering = Steering.from_spec(spec)
 
     def wait_ready(self) -> None:
         """Waits for the line "ready", and puts it on its core.

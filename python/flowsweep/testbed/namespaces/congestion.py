@@ -30,16 +30,16 @@ DISCARD_PORT = 9
 
 def warnings(runs: Iterable[Run]) -> list[str]:
     """A line for each congestion control of these runs that the kernel lacks: they will fail."""
-    asked: dict[str, int] = {}
+    runs_by_name: dict[str, int] = {}
     for run in runs:
         name = run.point.congestion
         if name is not None:
-            asked[name] = asked.get(name, 0) + 1
+            runs_by_name[name] = runs_by_name.get(name, 0) + 1
     there = available()
     return [
         f"warning: this kernel has no congestion control {name} (available: {' '.join(there)}): "
         f"{count} {'run' if count == 1 else 'runs'} will fail; modprobe tcp_{name} as root"
-        for name, count in asked.items()
+        for name, count in runs_by_name.items()
         if there and name not in there and not _can_be_loaded(name)
     ]
 
@@ -61,7 +61,7 @@ def use(spec: Spec) -> None:
     Raises:
         LackingError: If the kernel has it not, and cannot load it.
     """
-    if spec.of_routes:
+    if spec.route_options:
         for host in spec.hosts:
             with kernel.network_namespace(host.namespace):
                 _use(spec, host, spec.congestion)
@@ -74,7 +74,7 @@ def _use(spec: Spec, host: HostSpec, name: str | None) -> None:
     if name is not None and not NAME.fullmatch(name):
         raise LackingError(name, available())
     try:
-        batch("ip", [f"route change {route} {spec.of_routes}"])
+        batch("ip", [f"route change {route} {spec.route_options}"])
     except TransientError:
         if name is None or name in available():
             raise

@@ -107,7 +107,7 @@ def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
     execution = _execute(bed)
     done = time.monotonic()
     evidence = _collect_evidence(bed, execution.machine)
-    steering = Steering.of(spec)
+    steering = Steering.from_spec(spec)
     result = RunResult(
         start_ns=execution.start_ns,
         end_ns=execution.end_ns,

@@ -235,11 +235,11 @@ def _rate(
     datagrams.cut_into_frames(sender)
     frames = max(TRAIN_PARTS + 1, int(asked * TRAIN_S / (8 * path.full_frame_bytes)))
     if frames <= min(path.queue_bytes // FULL_FRAME_BYTES, MAX_TRAIN_FRAMES):
-        return _rate_of_train(sender, receiver, frames, path)
-    return _rate_of_overload(sender, receiver, far, path)
+        return _measure_train_rate(sender, receiver, frames, path)
+    return _measure_overload_rate(sender, receiver, far, path)
 
 
-def _rate_of_train(
+def _measure_train_rate(
     sender: socket.socket, receiver: socket.socket, frames: int, path: _Asked
 ) -> float | None:
     """Measures the rate by the arrival times of frames that were sent at once and queued.
@@ -265,7 +265,7 @@ def _rate_of_train(
     return size * path.full_frame_bytes * 8e9 / max(1.0, statistics.median(spans))
 
 
-def _rate_of_overload(
+def _measure_overload_rate(
     sender: socket.socket, receiver: socket.socket, far: HostSpec, path: _Asked
 ) -> float | None:
     """Measures the rate under twice the load of the link, by the receiver's interface counter."""

@@ -29,7 +29,7 @@ class Steering:
     receive: frozenset[int]
 
     @classmethod
-    def of(cls, spec: Spec) -> Steering | None:
+    def from_spec(cls, spec: Spec) -> Steering | None:
         """Steering for a testbed, by its fastest path; see `at`."""
         ways = [ends for link in spec.links for ends in ((link.a, link.b), (link.b, link.a))]
         return cls.at(max(spec.path_rate_bit_s(*ends) or 0.0 for ends in ways))

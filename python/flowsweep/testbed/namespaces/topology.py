@@ -44,7 +44,7 @@ def build(spec: Spec) -> None:
     with kernel.network_namespace(specs.NETNS / specs.WAN):
         _no_firewall()
     management = _management(spec)
-    steering = Steering.of(spec)
+    steering = Steering.from_spec(spec)
     if steering is not None:
         for place in (specs.WAN, *(host.name for host in spec.hosts)):
             with kernel.network_namespace(specs.NETNS / place):

@@ -39,7 +39,7 @@ class Node:
             FlowsweepError: It has none there.
         """
         if network is None:
-            return _address_of_name(self.name)
+            return _resolve_address(self.name)
         inside = ipaddress.ip_network(network, strict=False)
         for address in self.addresses:
             if address.ip in inside:
@@ -52,9 +52,9 @@ class Node:
             remedy=f"srun -w {self.name} ip -4 addr shows them",
         )
 
-    def network_of_name(self) -> str | None:
+    def own_network(self) -> str | None:
         """That of the address of its name; None if none of its interfaces has it."""
-        own = _address_of_name(self.name)
+        own = _resolve_address(self.name)
         return next((str(one.network) for one in self.addresses if str(one.ip) == own), None)
 
 
@@ -204,7 +204,7 @@ def _run_slurm(words: list[str]) -> str:
     return done.stdout.strip()
 
 
-def _address_of_name(name: str) -> str:
+def _resolve_address(name: str) -> str:
     try:
         return socket.gethostbyname(name)
     except OSError as error:

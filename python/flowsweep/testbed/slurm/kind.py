@@ -97,7 +97,7 @@ class Slurm:
             ]
             spec = replace(spec, hosts=hosts)
         return SlurmSpec(
-            control=nodes[0].network_of_name(),
+            control=nodes[0].own_network(),
             **vars(spec),
             machines=machines,
             sudo=settings.sudo,
