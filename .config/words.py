@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAMES = {"told": "the noun: message, report, rows", "said": "the noun: text, output, listed",
-         "mine": "own, or the noun", "Said": "the noun"}  # fmt: skip
+         "mine": "own, or the noun", "Said": "the noun", "few": "is_few, or the noun",
+         "of": "the noun"}  # fmt: skip
 PROSE = {
     r"of which none": "none of them",
     r"the one named last": "the last one",
@@ -49,7 +50,7 @@ def main() -> int:
         text = path.read_text(encoding="utf-8", errors="replace")
         found += [f"{path}:{line}: {words}" for line, words in _prose(text)]
         for line, name in _names(path.suffix, text):
-            found.append(f'{path}:{line}: the name "{name}"; write {NAMES[name]}')
+            found.append(f'{path}:{line}: the name "{name}"; write {NAMES.get(name, "the noun first")}')
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
@@ -62,7 +63,7 @@ def _prose(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _names(suffix: str, text: str) -> Iterator[tuple[int, str]]:
-    """Places where a name of `NAMES` is made."""
+    """Places where a name that is banned is made: of `NAMES`, or one that begins with `of_`."""
     if suffix == ".py":
         for node in ast.walk(ast.parse(text)):
             name = ""
@@ -72,13 +73,15 @@ def _names(suffix: str, text: str) -> Iterator[tuple[int, str]]:
                 name = node.name
             elif isinstance(node, ast.arg):
                 name = node.arg
-            if name.lstrip("_") in NAMES:
-                yield node.lineno, name.lstrip("_")
+            name = name.lstrip("_")
+            if name in NAMES or name.startswith("of_"):
+                yield node.lineno, name
     elif suffix in DECLARED:
         bare = re.sub(COMMENTS[suffix], "", text)
         for match in DECLARED[suffix].finditer(bare):
             name = next(group for group in match.groups() if group)
-            if name in NAMES:
+            # The columns of a query are a contract.
+            if name in NAMES or (name.startswith("of_") and suffix != ".sql"):
                 yield bare.count("\n", 0, match.end()) + 1, name
 
 

@@ -119,14 +119,14 @@ def test_it_is_a_row_of_packets_of_a_flow_and_of_a_message(
         pl.col("last_time").dt.timestamp("ns") >= time
     )
     (flow,) = pl.DataFrame(flowsweep.read_flows(capture)).filter(side & around).to_dicts()
-    of_flow = rows.filter(side)
-    assert flow["packets"] == of_flow.height
-    assert flow["payload_bytes"] == of_flow["payload_bytes"].sum()
+    flow_packets = rows.filter(side)
+    assert flow["packets"] == flow_packets.height
+    assert flow["payload_bytes"] == flow_packets["payload_bytes"].sum()
     assert (flow["src_ip"], flow["dst_ip"]) == ("10.77.1.1", "10.77.2.1")
     message = pl.DataFrame(flowsweep.read_messages(capture)).filter(side & around)
     assert message.height == 1
     gaps = pl.DataFrame(flowsweep.read_intervals(capture)).filter(side)
-    assert gaps["count"].sum() == of_flow.height - 1
+    assert gaps["count"].sum() == flow_packets.height - 1
     gap = gaps.filter(
         (pl.col("bucket_low_ns") <= row["gap_ns"]) & (pl.col("bucket_high_ns") > row["gap_ns"])
     )

@@ -52,10 +52,12 @@ def main() -> int:
 
 def captures(scratch: Path, packets: int):
     """One capture after the other, each with its title; an earlier one is gone then."""
-    few, many, bursts, blocks = (scratch / f"{name}.pcap" for name in ("few", "many", "bulk", "ng"))
-    generated.write_interleaved(few, packets, 17)
-    yield "17 connections, interleaved", few
-    few.unlink()
+    fewest, many, bursts, blocks = (
+        scratch / f"{name}.pcap" for name in ("fewest", "many", "bulk", "ng")
+    )
+    generated.write_interleaved(fewest, packets, 17)
+    yield "17 connections, interleaved", fewest
+    fewest.unlink()
     generated.write_interleaved(many, packets, 100_000)
     yield "100 000 connections", many
     many.unlink()

@@ -131,12 +131,12 @@ def test_what_the_network_did_beside_computing_is_not_explained(tmp_path: Path) 
     near, far = found["near"], found["far"]
     assert near["not_explained_s"] == 0
     network = sum(far[f"{part}_s"] for part in ("serialisation", "propagation"))
-    of_near = sum(near[f"{part}_s"] for part in ("serialisation", "propagation"))
+    near_network = sum(near[f"{part}_s"] for part in ("serialisation", "propagation"))
     # The round trips that the path takes for waits, each beside the computing of a job.
     assert far["not_explained_s"] == pytest.approx(19 * 2 * 7.9e-3, rel=0.01)
     assert far["computing_s"] + far["not_explained_s"] == pytest.approx(near["computing_s"])
     # The time that the distance costs, no more.
-    assert network - of_near == pytest.approx(far["path_s"] - near["path_s"])
+    assert network - near_network == pytest.approx(far["path_s"] - near["path_s"])
 
 
 def test_propagation_in_proportion_to_the_round_trip_is_the_growth(tmp_path: Path) -> None:

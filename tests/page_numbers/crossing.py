@@ -18,9 +18,9 @@ Way = tuple[str, str]
 def recompute(raw: Raw) -> dict[str, Expected]:
     """The rows of `wan_throughput`, `throughput_per_core` and `lightpaths`."""
     by_run: dict[str, dict[Way, np.ndarray]] = {}
-    for key, of_bins in bin_bytes(raw):
+    for key, bins in bin_bytes(raw):
         if key["direction"] == "between":
-            by_run.setdefault(key["run"], {})[key["from_site"], key["to_site"]] = of_bins
+            by_run.setdefault(key["run"], {})[key["from_site"], key["to_site"]] = bins
     return {
         "wan_throughput": _over_time(raw, by_run),
         "throughput_per_core": _by_core(raw, by_run),
@@ -28,9 +28,9 @@ def recompute(raw: Raw) -> dict[str, Expected]:
     }
 
 
-def _windows(of_bins: np.ndarray) -> np.ndarray:
+def _windows(bins: np.ndarray) -> np.ndarray:
     """Mbit/s over the step that ends with each bin."""
-    summed = np.concatenate([[0.0], np.cumsum(of_bins)])
+    summed = np.concatenate([[0.0], np.cumsum(bins)])
     ends = np.arange(1, len(summed))
     return (summed[ends] - summed[np.maximum(ends - STEP_BINS, 0)]) * 8e3 / (STEP_BINS * BIN_NS)
 
@@ -54,10 +54,10 @@ def _over_time(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
     rows = []
     for run in runs.iter_rows(named=True):
         first_bin = raw.windows.filter(pl.col("run") == run["run"])["first_bin"][0]
-        for (one, other), of_bins in by_run[run["run"]].items():
-            count = len(of_bins)
+        for (one, other), bins in by_run[run["run"]].items():
+            count = len(bins)
             assert count <= 200 * STEP_BINS, "each step has a column of its own"
-            rates = _windows(of_bins)
+            rates = _windows(bins)
             common = {
                 **{name: run[name] for name in run if name not in ("point", "work_start_ns")},
                 "links": None,
@@ -65,7 +65,7 @@ def _over_time(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
                 "to_site": other,
                 "step_ms": 100.0,
                 "cut_before_s": 0.0,
-                "run_mean_mbit_s": of_bins.sum() * 8e3 / (count * BIN_NS),
+                "run_mean_mbit_s": bins.sum() * 8e3 / (count * BIN_NS),
                 "run_p50_mbit_s": _quantile(rates, 0.5),
                 "run_p95_mbit_s": _quantile(rates, 0.95),
                 "run_p99_mbit_s": _quantile(rates, 0.99),
@@ -75,7 +75,7 @@ def _over_time(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
                 "shortest_ms": None,
             }
             spans = [
-                (begin, min(begin + STEP_BINS, count), of_bins[begin : begin + STEP_BINS].sum())
+                (begin, min(begin + STEP_BINS, count), bins[begin : begin + STEP_BINS].sum())
                 for begin in range(0, count, STEP_BINS)
             ]
             sent = across.filter(

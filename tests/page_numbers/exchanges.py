@@ -48,11 +48,11 @@ def _rates(raw: Raw) -> Expected:
         messages.select(*keys, "most", "is_guessed"), on=keys, how="left"
     ).with_columns(is_merged=pl.col("merged_possible").fill_null(True))
     seconds = (pl.col("work_end_ns") - pl.col("work_start_ns")).first() / 1e9
-    of_run = messages.group_by("point", "run").agg(
+    run_rows = messages.group_by("point", "run").agg(
         rate=pl.len() / seconds,
         most=pl.when(pl.col("most").null_count() == 0).then(pl.col("most").sum()) / seconds,
     )
-    rates = of_run.group_by("point").agg(
+    rates = run_rows.group_by("point").agg(
         runs=pl.len(),
         messages_s=pl.col("rate").median(),
         messages_s_min=pl.col("rate").min(),
@@ -106,9 +106,9 @@ def _series(raw: Raw) -> Expected:
     assert runs["length"].is_between(10**9, 10**10).all()
     wide = 10**7
     rows = []
-    for (point,), of_point in runs.group_by("point"):
+    for (point,), point_rows in runs.group_by("point"):
         counted: dict[int, list[tuple[int, int, int]]] = {}
-        for run, length_ns in of_point.select("run", "length").iter_rows():
+        for run, length_ns in point_rows.select("run", "length").iter_rows():
             count = max((length_ns + wide // 2) // wide, 1)
             messages = raw.messages.filter(pl.col("run") == run)
             step = (messages["first_ns"] - messages["work_start_ns"]).to_numpy() // wide

@@ -182,18 +182,18 @@ def _link_shares(raw: Raw) -> pl.DataFrame:
         mean=pl.col("wire_bytes").sum() * 8e3 / (pl.col("bins").first() * BIN_NS)
     )
     rate = raw.runs.select("run", "rate_asked_mbit_s")
-    of_run = (
+    run_rows = (
         used.join(rate, on="run")
         .group_by("run", "point")
         .agg(link_share=(pl.col("mean") / pl.col("rate_asked_mbit_s")).max())
     )
-    return of_run.group_by("point").agg(pl.col("link_share").median())
+    return run_rows.group_by("point").agg(pl.col("link_share").median())
 
 
 def _totals(raw: Raw) -> Expected:
     host = raw.shown_host
     wire = pl.col("wire_bytes")
-    of_run = raw.sent.group_by("run").agg(
+    run_rows = raw.sent.group_by("run").agg(
         into=wire.filter(pl.col("receiver") == host).sum(),
         out=wire.filter(pl.col("sender") == host).sum(),
         all=wire.sum(),
@@ -206,8 +206,10 @@ def _totals(raw: Raw) -> Expected:
             + (pl.col("fin_packets") - 1).clip(0)
         ).sum(),
     )
-    of_run = of_run.join(raw.runs.select("run", "point", "is_baseline", "completion_s"), on="run")
-    rows = of_run.group_by("point").agg(
+    run_rows = run_rows.join(
+        raw.runs.select("run", "point", "is_baseline", "completion_s"), on="run"
+    )
+    rows = run_rows.group_by("point").agg(
         runs_used=pl.len(),
         in_mb=pl.col("into").median() / 1e6,
         in_mbit_s=(pl.col("into") * 8e-6 / pl.col("completion_s")).median(),
@@ -218,7 +220,7 @@ def _totals(raw: Raw) -> Expected:
         completion_s=pl.col("completion_s").median(),
         data=pl.col("data").median(),
     )
-    base = rows.filter(pl.col("point") == of_run.filter("is_baseline")["point"][0]).row(
+    base = rows.filter(pl.col("point") == run_rows.filter("is_baseline")["point"][0]).row(
         0, named=True
     )
     rows = rows.select(

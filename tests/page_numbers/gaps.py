@@ -37,9 +37,9 @@ def recompute(raw: Raw) -> dict[str, Expected]:
         )
     )  # fmt: skip
     series = ["point", "stream"]
-    of_run = gaps.group_by(*series, "run", "step").agg(pl.col("count").sum())
-    own = of_run.with_columns(own=pl.col("count") / pl.col("count").sum().over(*series, "run"))
-    runs = of_run.group_by(series).agg(run_count=pl.col("run").n_unique())
+    run_rows = gaps.group_by(*series, "run", "step").agg(pl.col("count").sum())
+    own = run_rows.with_columns(own=pl.col("count") / pl.col("count").sum().over(*series, "run"))
+    runs = run_rows.group_by(series).agg(run_count=pl.col("run").n_unique())
     rows = own.group_by(*series, "step").agg(
         pl.col("count").sum(),
         share_low=pl.col("own").min(),

@@ -27,9 +27,9 @@ def _throughput(raw: Raw) -> Expected:
                 "run": key["run"],
                 "from_site": key["from_site"],
                 "to_site": key["to_site"],
-                "mean": of_bins.sum() * 8e3 / (len(of_bins) * BIN_NS),
+                "mean": bins.sum() * 8e3 / (len(bins) * BIN_NS),
             }
-            for key, of_bins in bin_bytes(raw)
+            for key, bins in bin_bytes(raw)
             if key["direction"] == "between"
         ]
     )

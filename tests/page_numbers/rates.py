@@ -51,9 +51,9 @@ def _filled(bins: pl.DataFrame, count: int) -> np.ndarray:
     return np.bincount(bins["bin"].to_numpy(), weights=weights, minlength=count)
 
 
-def _rates(of_bins: np.ndarray, width: int) -> np.ndarray:
+def _rates(bins: np.ndarray, width: int) -> np.ndarray:
     """Mbit/s of steps of so many bins; silence fills up the last one."""
-    padded = np.pad(of_bins, (0, -len(of_bins) % width))
+    padded = np.pad(bins, (0, -len(bins) % width))
     return padded.reshape(-1, width).sum(axis=1) * 8e3 / (width * BIN_NS)
 
 
@@ -62,9 +62,9 @@ def _distributions(raw: Raw) -> Expected:
         pl.DataFrame(key | {"bin_ms": width * 10.0}, schema_overrides={"host": pl.String}).select(
             pl.all().repeat_by(len(rates)).explode()
         ).with_columns(mbit_s=pl.Series(rates))
-        for key, of_bins in bin_bytes(raw)
+        for key, bins in bin_bytes(raw)
         for width in WIDTHS[:3]
-        for rates in [_rates(of_bins, width)]
+        for rates in [_rates(bins, width)]
     ]  # fmt: skip
     frame = pl.concat(values, how="vertical_relaxed")
     keys = [*SERIES, "bin_ms"]
@@ -87,19 +87,19 @@ def _distributions(raw: Raw) -> Expected:
 
 def _windows(raw: Raw) -> Expected:
     found = []
-    for key, of_bins in bin_bytes(raw):
+    for key, bins in bin_bytes(raw):
         for width in WIDTHS:
             if width == 10:
                 continue
-            rates = _rates(of_bins, width)
+            rates = _rates(bins, width)
             found.append(
                 key
                 | {
                     "window_ms": width * 10.0,
-                    "is_shorter": width > len(of_bins),
+                    "is_shorter": width > len(bins),
                     "peak": rates.max(),
                     "p99": _exceeded_in_one_percent(rates),
-                    "mean": of_bins.sum() * 8e3 / (len(rates) * width * BIN_NS),
+                    "mean": bins.sum() * 8e3 / (len(rates) * width * BIN_NS),
                 }
             )
     keys = [*SERIES, "window_ms"]

@@ -183,8 +183,8 @@ def _requirement(raw: Raw) -> Expected:
         row |= {f"{name}_{end}_{unit}": one[end] for end in ("low", "high")}
         row[{"rtt": "highest_rtt_ms", "rate": "lowest_rate_mbit_s"}[axis]] = one["hardest"]
     rates = {
-        key["direction"]: of_bins * 8e3 / 1e7
-        for key, of_bins in bin_bytes(raw)
+        key["direction"]: bins * 8e3 / 1e7
+        for key, bins in bin_bytes(raw)
         if key["run"] == raw.shown_run and key["host"] == raw.shown_host
     }
     busier = max(rates, key=lambda direction: rates[direction].mean())

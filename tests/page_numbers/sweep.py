@@ -77,13 +77,13 @@ def _line(raw: Raw, axis: str) -> list[dict[str, Any]]:
     base = raw.runs.filter("is_baseline")
     on_line = raw.runs.filter(pl.col(fixed) == base[fixed][0])
     points = []
-    for (value,), of_point in on_line.group_by(asked):
+    for (value,), point_rows in on_line.group_by(asked):
         points.append(
             {
                 asked: value,
-                measured: of_point[measured].median(),
-                "times": of_point["completion_s"].to_list(),
-                "is_baseline": of_point["is_baseline"].all(),
+                measured: point_rows[measured].median(),
+                "times": point_rows["completion_s"].to_list(),
+                "is_baseline": point_rows["is_baseline"].all(),
                 fixed_measured: base[fixed_measured].median(),
             }
         )
@@ -140,14 +140,14 @@ def intervals(times: list[list[float]]) -> list[tuple[float, float]]:
     ]
     alike = [place for place, apart in enumerate(is_own) if not apart]
     common = sum(squares[one] for one in alike) / sum(freedom[one] for one in alike)
-    of_mean = []
+    means = []
     for one, own, apart, log in zip(squares, freedom, is_own, logs, strict=True):
         degrees = max(own, 4) if apart else own + 2
         variance = one / own if apart else (2 * common + one) / degrees
-        of_mean.append((float(log.mean()), variance / len(log), degrees))
+        means.append((float(log.mean()), variance / len(log), degrees))
     found = [(1.0, 1.0)]
-    middle, variance, degrees = of_mean[0]
-    for mean, its, its_degrees in of_mean[1:]:
+    middle, variance, degrees = means[0]
+    for mean, its, its_degrees in means[1:]:
         both = variance + its
         welch = both**2 / (variance**2 / degrees + its**2 / its_degrees)
         half = t_quantile(0.9875, min(welch, all_freedom)) * math.sqrt(both)
@@ -161,9 +161,9 @@ def run_spread(times: list[list[float]]) -> float:
     """Standard deviation of a run by the median distance of two of its point."""
     away = [
         abs(math.log(one / other))
-        for of_point in times
-        for place, one in enumerate(of_point)
-        for other in of_point[place + 1 :]
+        for point_rows in times
+        for place, one in enumerate(point_rows)
+        for other in point_rows[place + 1 :]
     ]
     return statistics.median(away) / (math.sqrt(2) * statistics.NormalDist().inv_cdf(0.75))
 

@@ -39,7 +39,7 @@ def in_code() -> list[Place]:
         place
         for folder in CODE
         for path in sorted((ROOT / folder).rglob("*.rs"))
-        for place in _of_rust(path)
+        for place in _find_in_rust(path)
     )
 
 
@@ -49,11 +49,11 @@ def in_tests() -> list[Place]:
         place
         for folder in TESTS
         for path in sorted((ROOT / folder).glob("test_*.py"))
-        for place in _of_python(path)
+        for place in _find_in_python(path)
     )
 
 
-def _of_rust(path: Path) -> Iterator[Place]:
+def _find_in_rust(path: Path) -> Iterator[Place]:
     lines = path.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
         comment = line.lstrip()
@@ -68,7 +68,7 @@ def _of_rust(path: Path) -> Iterator[Place]:
             yield Place(f"RFC {rfc} {section}", str(path.relative_to(ROOT)), number, name)
 
 
-def _of_python(path: Path) -> Iterator[Place]:
+def _find_in_python(path: Path) -> Iterator[Place]:
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             for rfc, section in _RULE.findall(ast.get_docstring(node) or ""):

@@ -68,13 +68,13 @@ def test_marks_and_echoes_are_counted_as_they_were_made(
         talk.send(time + 10 * MS, 1, flags & ~CWR)
     found = tables(pcap(talk.packets, snaplen=kind.snaplen))
     marks = [mark for mark, _ in steps]
-    of_flags = [sum(bool(flags & bit) for _, flags in steps) for bit in (ECE, CWR)]
+    flag_counts = [sum(bool(flags & bit) for _, flags in steps) for bit in (ECE, CWR)]
     assert counts(found) == [
-        (len(marks) - marks.count(NOT_CAPABLE), marks.count(CE), 0, of_flags[1]),
-        (0, 0, of_flags[0], 0),
+        (len(marks) - marks.count(NOT_CAPABLE), marks.count(CE), 0, flag_counts[1]),
+        (0, 0, flag_counts[0], 0),
     ]
-    of_client = found["packets"].filter(direction="forward")["ecn"].to_list()
-    assert of_client == [0, 0, *marks]
+    client_marks = found["packets"].filter(direction="forward")["ecn"].to_list()
+    assert client_marks == [0, 0, *marks]
 
 
 def test_the_counter_of_accecn_is_no_echo() -> None:

@@ -49,7 +49,7 @@ def test_a_frame_check_sequence_is_no_part_of_a_length(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("of_interface", "flags", "expected"),
+    ("fcs_len", "flags", "expected"),
     [
         (None, 0, 118),
         (4, None, 114),
@@ -63,10 +63,10 @@ def test_a_frame_check_sequence_is_no_part_of_a_length(name: str) -> None:
     ],
 )
 def test_packet_and_interface_tell_the_length_of_the_fcs(
-    of_interface: int | None, flags: int | None, expected: int
+    fcs_len: int | None, flags: int | None, expected: int
 ) -> None:
     frame = ethernet(ip(*V4, 17, datagram(5, 6, 72))) + FCS
-    about = [] if of_interface is None else [option(13, bytes([of_interface]))]
+    about = [] if fcs_len is None else [option(13, bytes([fcs_len]))]
     options = [] if flags is None else [option(2, struct.pack("<I", flags << 5))]
     found = tables(SECTION + interface(*about) + enhanced(7, frame, *options) + enhanced(8, frame))
     assert found["packets"]["wire_bytes"].to_list()[0] == expected

@@ -81,9 +81,9 @@ def test_a_window_of_few_packets_puts_no_more_into_order(
     made.packets.insert(14, made.packets.pop(3))
     made.write(path)
     wide = tables(path, order_window_ns=10 * SECOND)["captures"]
-    few = tables(path, order_window_ns=10 * SECOND, order_window_packets=4)["captures"]
+    narrow = tables(path, order_window_ns=10 * SECOND, order_window_packets=4)["captures"]
     assert (wide["reordered_packets"][0], wide["late_packets"][0]) == (1, 0)
-    assert (few["reordered_packets"][0], few["late_packets"][0]) == (0, 1)
+    assert (narrow["reordered_packets"][0], narrow["late_packets"][0]) == (0, 1)
 
 
 def test_without_a_window_the_order_of_the_file_stands(

@@ -65,11 +65,11 @@ VARIANTS = st.fixed_dictionaries(
 )
 
 
-def variant(of: dict[str, object]) -> Talk:
-    ends = ("2001:db8::1", "2001:db8::2") if of["v6"] else ("10.0.0.1", "10.0.0.2")
-    a, b = reversed(ends) if of["turned"] else ends
-    talk = Talk(a, b, vlan=of["vlan"], start=of["start"], service=of["service"])
-    if of["answers_first"]:
+def variant(traits: dict[str, object]) -> Talk:
+    ends = ("2001:db8::1", "2001:db8::2") if traits["v6"] else ("10.0.0.1", "10.0.0.2")
+    a, b = reversed(ends) if traits["turned"] else ends
+    talk = Talk(a, b, vlan=traits["vlan"], start=traits["start"], service=traits["service"])
+    if traits["answers_first"]:
         talk.notify(-US)
     return talk
 
@@ -82,7 +82,7 @@ def ways(found: Tables) -> tuple[dict[str, object], dict[str, object]]:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    of=VARIANTS,
+    traits=VARIANTS,
     snaplen=st.sampled_from([96, 262_144]),
     sizes=st.lists(
         st.tuples(st.booleans(), st.sampled_from([0, 1, 1024, 1025, 5000])), min_size=1, max_size=8
@@ -91,17 +91,17 @@ def ways(found: Tables) -> tuple[dict[str, object], dict[str, object]]:
 )
 # The length of a message comes late, and two of its packets are missing.
 @example(
-    of={"v6": False, "vlan": None, "turned": False, "start": 0, "service": 0,
+    traits={"v6": False, "vlan": None, "turned": False, "start": 0, "service": 0,
         "answers_first": False},
     snaplen=96,
     sizes=[(False, 0), (False, 1025), (True, 5000)],
     lost={3, 5},
 )  # fmt: skip
 def test_each_packet_counts_once_whatever_is_lost(
-    of: dict[str, object], snaplen: int, sizes: list[tuple[bool, int]], lost: set[int]
+    traits: dict[str, object], snaplen: int, sizes: list[tuple[bool, int]], lost: set[int]
 ) -> None:
     """The first packet that is lost is asked for, and all from there on come again."""
-    talk = variant(of)
+    talk = variant(traits)
     packets = []
     for is_write, size in sizes:
         parts = [min(MTU, size - at) for at in range(0, max(size, 1), MTU)]
@@ -139,21 +139,21 @@ def test_each_packet_counts_once_whatever_is_lost(
     assert (sent["rtt_samples"], sent["rtt_mean_ns"]) == ((0, None) if lost else (1, 20 * US))
     assert answers["sequence_nak_packets"] == bool(lost)
     assert (sent["peer_qp"], answers["peer_qp"]) == (0x22, 0x11)
-    assert sent["service"] == ("xrc" if of["service"] else "rc")
+    assert sent["service"] == ("xrc" if traits["service"] else "rc")
     assert found["captures"]["duplicate_packets"].sum() == 0
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    of=VARIANTS,
+    traits=VARIANTS,
     snaplen=st.sampled_from([96, 262_144]),
     mtu=st.sampled_from([256, 1024, 4096]),
     sizes=st.lists(st.sampled_from([0, 5, 1024, 9000, 40_000]), min_size=1, max_size=5),
 )
 def test_reads_take_the_numbers_of_their_answers(
-    of: dict[str, object], snaplen: int, mtu: int, sizes: list[int]
+    traits: dict[str, object], snaplen: int, mtu: int, sizes: list[int]
 ) -> None:
-    talk = variant(of)
+    talk = variant(traits)
     time, number = 0, 0
     for size in sizes:
         talk.ask(time, roce.READ_REQUEST, number, behind=reth(size))

@@ -18,8 +18,8 @@ def path(
 ) -> None:
     """The table of a run in which each part is one piece, but propagation as many as messages."""
     pieces = [
-        (part, round(of_part * 1e9) // count, peer if part != "computing" else None)
-        for part, of_part in seconds.items()
+        (part, round(part_s * 1e9) // count, peer if part != "computing" else None)
+        for part, part_s in seconds.items()
         for count in [messages if part == "propagation" else 1]
         for _ in range(count)
     ]

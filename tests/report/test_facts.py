@@ -177,7 +177,7 @@ def test_many_small_parts_become_few(tmp_path: Path) -> None:
     for runs in range(1, 12):
         experiment(tmp_path, runs)
         assert len(sent(tmp_path)) == runs
-        assert all(1 <= len(of) <= facts.CLASS_PARTS + 1 for of in files(tmp_path).values())
+        assert all(1 <= len(names) <= facts.CLASS_PARTS + 1 for names in files(tmp_path).values())
     listed = json.loads((tmp_path / owned.FACTS / parts.PARTS).read_text())
     assert len(listed["parts"]) < 11
     assert sum(len(part["runs"]) for part in listed["parts"]) == 11

@@ -208,7 +208,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("changes", "of_traffic", "has_gaps", "has_content"),
+    ("changes", "traffic", "has_gaps", "has_content"),
     [
         ({}, "", True, True),
         ({"time_regressions": 1}, READ_WITH_NOTES, False, True),
@@ -221,7 +221,7 @@ def test_every_figure_says_what_a_grade_forbids_it(
     swept: Path,
     tmp_path: Path,
     changes: dict[str, float],
-    of_traffic: str,
+    traffic: str,
     has_gaps: bool,
     has_content: bool,
 ) -> None:
@@ -237,11 +237,11 @@ def test_every_figure_says_what_a_grade_forbids_it(
     shown = Context(warehouse, page._series(warehouse, ""))
     for make in (throughput_series.draw, throughput_cdf.draw, flow_sizes.draw, wan_throughput.draw):
         caption = make(shown).caption
-        assert re.search(of_traffic, caption) if of_traffic else (" of grade " not in caption), make
+        assert re.search(traffic, caption) if traffic else (" of grade " not in caption), make
     html = page.build(directory).html.replace("\u00a0", " ")
     for name in ("totals", "lightpaths"):
         part = html[html.index(f'id="part-{name}"') :].partition("<details>")[0]
-        assert re.search(of_traffic, part) if of_traffic else (" of grade " not in part), name
+        assert re.search(traffic, part) if traffic else (" of grade " not in part), name
     for make, may in ((packet_intervals.draw, has_gaps), (message_rate.draw, has_content)):
         figure = make(shown)
         assert figure.rows.is_empty() != may

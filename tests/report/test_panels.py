@@ -16,7 +16,7 @@ from flowsweep.render.panels import TIP, about, tip
 HOSTILE = "\"><img src=x onerror=alert(1)> & 'lu' url(#a) 1.23456"
 
 
-def panel(mark: str, tips: list[str], **of: str) -> Any:
+def panel(mark: str, tips: list[str], **attributes: str) -> Any:
     rows = [{"x": x, "y": x, TIP: words} for x, words in enumerate(tips, start=1)]
     log = axes.scale(type="log", domain=[1, 8], nice=False)
     linear = axes.scale(domain=[0, 8], nice=False)
@@ -28,7 +28,9 @@ def panel(mark: str, tips: list[str], **of: str) -> Any:
             y=charts.field("y:Q", title=None, scale=linear),
         )
     )
-    return charts.layer(made).properties(width=80, height=40, description=about(y="share", **of))
+    return charts.layer(made).properties(
+        width=80, height=40, description=about(y="share", **attributes)
+    )
 
 
 def carried(picture: str, key: str) -> list[str]:

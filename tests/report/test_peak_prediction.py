@@ -24,8 +24,8 @@ def test_the_most_ranks_are_predicted_from_the_fewer(tmp_path: Path) -> None:
     assert [(row["ranks"], row["is_tried"], row["from_ranks"]) for row in rows] == [
         (4.0, True, "2"), (8.0, True, "2, 4"), (16.0, False, "2, 4, 8"), (32.0, False, "2, 4, 8"),
     ]  # fmt: skip
-    for ranks, of in ((8, (2, 4)), (16, (2, 4, 8)), (32, (2, 4, 8))):
-        each = [1.1 * mbit_s for count, mbit_s in ranked.RUNS if count in of]
+    for ranks, tried in ((8, (2, 4)), (16, (2, 4, 8)), (32, (2, 4, 8))):
+        each = [1.1 * mbit_s for count, mbit_s in ranked.RUNS if count in tried]
         mean, n = statistics.mean(each), len(each)
         half = T[n - 1] * statistics.stdev(each) * math.sqrt(1 + 1 / n)
         row = found[ranks]

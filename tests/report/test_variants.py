@@ -26,8 +26,8 @@ def rows(repetitions: int = REPETITIONS) -> list[dict[str, Any]]:
             rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS,
             completion_s=10 * factor * SCATTER[number],
         )
-        for variant, of_rtt in FACTORS.items()
-        for rtt, factor in of_rtt.items()
+        for variant, factors in FACTORS.items()
+        for rtt, factor in factors.items()
         for number in range(repetitions * (1 if variant or rtt > 1 else 2))
     ]  # fmt: skip
 

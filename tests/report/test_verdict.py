@@ -318,7 +318,7 @@ def test_the_words_do_not_judge(word: str) -> None:
     assert word not in " ".join(sentences(*rows))
 
 
-def of_axis(axis: str, unit: str, **changes: Any) -> dict[str, Any]:
+def make_axis_row(axis: str, unit: str, **changes: Any) -> dict[str, Any]:
     return threshold(axis) | {"unit": unit} | changes
 
 
@@ -328,8 +328,8 @@ def told_of_axes(*rows: dict[str, Any]) -> list[str]:
 
 
 def test_other_axes_are_told_by_the_tried_values_on_both_sides() -> None:
-    loss = of_axis("loss", "", easier=0.0, harder=0.001, mildest=0.0, hardest=0.01)
-    buffer = of_axis(
+    loss = make_axis_row("loss", "", easier=0.0, harder=0.001, mildest=0.0, hardest=0.01)
+    buffer = make_axis_row(
         "buffer", "bytes", easier=2.0**18, harder=2.0**16, mildest=2.0**20, hardest=2.0**14
     )
     (sentence,) = told_of_axes(loss, buffer)
@@ -337,24 +337,26 @@ def test_other_axes_are_told_by_the_tried_values_on_both_sides() -> None:
         "lu needs a loss of at most 0 to 0.100 % and socket buffers of at least 64 KiB to 256 KiB "
         "to stay within 10 %, all else as at the baseline."
     )
-    jitter = of_axis("jitter", "ms", low=1.0, high=2.0, runs_beside=2)
+    jitter = make_axis_row("jitter", "ms", low=1.0, high=2.0, runs_beside=2)
     assert "a jitter of at most 1.00 to 2.00 ms to stay" in told_of_axes(jitter)[0]
 
 
 def test_few_runs_beside_a_limit_of_another_axis_are_admitted() -> None:
-    row = of_axis("loss", "", easier=0.0, harder=0.01, mildest=0.0, hardest=0.01, runs_beside=1)
+    row = make_axis_row(
+        "loss", "", easier=0.0, harder=0.01, mildest=0.0, hardest=0.01, runs_beside=1
+    )
     assert "0 to 1.00 % (n = 1, no interval)" in told_of_axes(row)[0]
 
 
 @pytest.mark.parametrize("state", ["never", "cannot tell", "at once", "one-sided"])
 def test_an_axis_without_a_limit_between_tried_values_is_left_to_its_table(state: str) -> None:
-    row = of_axis("loss", "", state=state, harder=None)
+    row = make_axis_row("loss", "", state=state, harder=None)
     assert told_of_axes(row) == []
 
 
 def test_many_applications_with_other_axes_are_cut_with_their_number() -> None:
     labels = {(f"app{one}", ""): f"app{one}" for one in range(7)}
-    rows = [of_axis("loss", "", app=app) for app, _ in labels]
+    rows = [make_axis_row("loss", "", app=app) for app, _ in labels]
     requirements = [REQUIREMENT | {"app": app} for app, _ in labels]
     found = verdict([], requirements, labels, others=rows).sentences
     assert sum("a loss of at most" in one for one in found) == 4

@@ -58,7 +58,7 @@ def texts(directory: Path) -> dict[str, str]:
     return found
 
 
-def of_run(directory: Path) -> dict[str, str]:
+def read_run(directory: Path) -> dict[str, str]:
     return {name: text for name, text in texts(directory).items() if name in FILES}
 
 
@@ -122,7 +122,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_run_or_none(disk, before):
         killed = killed_at(steps, lambda folder=folder: make_run(folder, NEW))
         record = read_record(folder.directory)
         # None, or one with its own files: never those of the other.
-        assert of_run(folder.directory) == (whole(record["spec_hash"]) if record else {})
+        assert read_run(folder.directory) == (whole(record["spec_hash"]) if record else {})
         if before == "a run":
             everything = texts(folder.directory.parent)
             assert sorted(THEIRS.values()) == sorted(
@@ -134,7 +134,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_run_or_none(disk, before):
             after.tidy()
         else:
             make_run(after, NEW)
-        assert of_run(folder.directory) == whole(NEW)
+        assert read_run(folder.directory) == whole(NEW)
         expected = {*FILES, "run.json"} | (set(THEIRS) if before == "a run" else set())
         assert set(texts(folder.directory)) == expected
         assert [path.name for path in folder.directory.parent.iterdir()] == ["one"]
@@ -160,7 +160,7 @@ def test_a_signal_leaves_nothing_hidden(disk, number):
         killed = killed_at(steps, lambda folder=folder: act(folder), number)
         record = read_record(folder.directory)
         assert record is not None
-        assert of_run(folder.directory) == whole(record["spec_hash"])
+        assert read_run(folder.directory) == whole(record["spec_hash"])
         assert {name: text for name, text in texts(folder.directory).items() if name in THEIRS} == (
             THEIRS
         )
@@ -180,7 +180,7 @@ def test_a_kill_while_a_run_is_removed_is_finished_by_the_next_command(disk):
         (folder.directory / "pc1-cut.pcap").unlink()  # with it, no run is made here any more
         killed = killed_at(steps, folder.remove)
         record = read_record(folder.directory)
-        assert of_run(folder.directory) == (whole(OLD) if record else {})
+        assert read_run(folder.directory) == (whole(OLD) if record else {})
         make_run(RunFolder(folder.directory), NEW)
         assert texts(folder.directory) == {
             **whole(NEW),
@@ -297,7 +297,7 @@ def test_under_sudo_a_run_belongs_to_who_asked_for_it(tmp_path, monkeypatch):
     folder = RunFolder(tmp_path / "one")
     make_run(folder, OLD)
     make_run(folder, NEW)
-    assert of_run(folder.directory) == whole(NEW)
+    assert read_run(folder.directory) == whole(NEW)
     assert {path.stat().st_uid for path in [folder.directory, *folder.directory.iterdir()]} == {
         NOBODY
     }
@@ -330,5 +330,5 @@ def test_a_run_with_the_longest_name_is_made_again(tmp_path):
     folder = RunFolder(tmp_path / ("x" + 119 * "ü"))
     for hash_ in (OLD, NEW):
         make_run(folder, hash_)
-    assert of_run(folder.directory) == whole(NEW)
+    assert read_run(folder.directory) == whole(NEW)
     assert [path.name for path in tmp_path.iterdir()] == [folder.directory.name]

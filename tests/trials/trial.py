@@ -191,8 +191,8 @@ class Subject:
         words = []
         for table, found in sorted(rows.items()):
             known = {"old": self.rows_before, "new": self.rows_done}
-            of = [name for name, state in known.items() if state.get(table) == found]
-            words.append(f"{table} {'/'.join(of) or f'{found[0]} rows'}")
+            same = [name for name, state in known.items() if state.get(table) == found]
+            words.append(f"{table} {'/'.join(same) or f'{found[0]} rows'}")
         gone = [name for name in self.rows_done if name not in rows]
         return ", ".join([*words, *(f"{name} lacks" for name in gone)])
 

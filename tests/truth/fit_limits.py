@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from limits import of_folder, wrong_and_unknown
+from limits import compare_folder, wrong_and_unknown
 
 TABLE = Path(__file__).parents[2] / "parsers/src/track/tcp/limits/thresholds.rs"
 FITTED = (
@@ -53,7 +53,7 @@ def measured(folder: Path, every: int) -> Matrices:
     """Truth by class found, of every so-manyth recording, by its name."""
     folders = sorted(path.parent for path in folder.glob("*/flow.json"))[::every]
     with ProcessPoolExecutor() as pool:
-        found = pool.map(of_folder, folders, chunksize=4)
+        found = pool.map(compare_folder, folders, chunksize=4)
         return {path.name: one.matrix for path, one in zip(folders, found, strict=True)}
 
 

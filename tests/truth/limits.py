@@ -62,13 +62,13 @@ def compare(content: bytes, flow: dict[str, Any], truth: Truth) -> Compared:
     return Compared(flow, confusion(np.maximum(slices, 0), sums_ns))
 
 
-def of_folder(folder: Path, side: str = "sender") -> Compared:
+def compare_folder(folder: Path, side: str = "sender") -> Compared:
     """A flow that `record_limits.py` recorded."""
     flow, truth = recorded(folder)
     return compare((folder / f"{side}.pcap").read_bytes(), flow, truth)
 
 
-def of_data() -> Iterator[Compared]:
+def compare_data() -> Iterator[Compared]:
     """The flows that lie in `data/`."""
     import lzma
 
@@ -137,7 +137,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, default=Path("results/truth/limits"))
     options = parser.parse_args()
     if options.quick:
-        compared = list(of_data())
+        compared = list(compare_data())
         print_rows("flow", compared, lambda one: ",".join(map(str, one.flow.values())))
         return 0 if judge(compared) else 1
     from record_limits import grid, record_all, variants
@@ -145,8 +145,10 @@ def main() -> int:
     record_all(grid() + variants(), options.keep, beds=2)
     folders = [options.keep / flow.name for flow in grid() + variants()]
     with ProcessPoolExecutor() as pool:
-        near = list(pool.map(of_folder, folders, chunksize=8))
-        far = list(pool.map(of_folder, folders[::7], ["receiver"] * len(folders[::7]), chunksize=8))
+        near = list(pool.map(compare_folder, folders, chunksize=8))
+        far = list(
+            pool.map(compare_folder, folders[::7], ["receiver"] * len(folders[::7]), chunksize=8)
+        )
     plain = [one for one in near if not one.flow["variant"]]
     for title, key in (
         ("writer", "writer"),

@@ -38,9 +38,9 @@ def runs(slower: float, seed: int = 3) -> list[list[tuple[int, float]]]:
     return [
         [
             (start, level * (1 + slower) ** (start / 11) * math.exp(0.003 * random.normal()))
-            for start in of_point
+            for start in point_starts
         ]
-        for of_point, level in zip(starts, (1.0, 1.5, 2.0), strict=True)
+        for point_starts, level in zip(starts, (1.0, 1.5, 2.0), strict=True)
     ]
 
 

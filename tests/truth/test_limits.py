@@ -18,7 +18,7 @@ MOST_WRONG_KEPT = 0.05
 @pytest.fixture(scope="module")
 def compared() -> list[limits.Compared]:
     """The flows of the checkout."""
-    found = list(limits.of_data())
+    found = list(limits.compare_data())
     assert len(found) >= 10
     return found
 

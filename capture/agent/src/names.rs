@@ -95,10 +95,13 @@ mod tests {
 
     #[test]
     fn unfinished_files_are_those_of_the_same_capture() {
-        let of = |file: &str, other: &str| is_unfinished(Path::new(file), Path::new(other));
+        let unfinished = |file: &str, other: &str| is_unfinished(Path::new(file), Path::new(other));
         for number in ["", "-00001", "-123456"] {
-            assert!(of("d/a.pcap.zst", &format!("d/a{number}.pcap.zst.part")));
-            assert!(of("a", &format!("a{number}.part")));
+            assert!(unfinished(
+                "d/a.pcap.zst",
+                &format!("d/a{number}.pcap.zst.part")
+            ));
+            assert!(unfinished("a", &format!("a{number}.part")));
         }
         for other in [
             "a.pcap.zst",
@@ -107,7 +110,7 @@ mod tests {
             "ab.pcap.zst.part",
             "a-0000x.pcap.zst.part",
         ] {
-            assert!(!of("a.pcap.zst", other), "{other}");
+            assert!(!unfinished("a.pcap.zst", other), "{other}");
         }
     }
 }

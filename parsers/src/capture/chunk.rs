@@ -431,7 +431,7 @@ mod tests {
             data: 0,
         };
         for (link_type, kind) in [(ETHERNET, OwnerKind::Whole), (147, OwnerKind::None)] {
-            let interface = Interface::of(link_type);
+            let interface = Interface::with_link_type(link_type);
             let mut chunk = Chunk::new(RandomState::default(), ChunkOptions::default());
             let mut notice = Notice::new(false, false);
             chunk.append(

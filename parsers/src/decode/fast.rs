@@ -42,7 +42,7 @@ struct Common {
 
 impl Common {
     #[inline]
-    fn of(head: &[u8; 54]) -> Self {
+    fn take(head: &[u8; 54]) -> Self {
         let mut common = Self::default();
         common.kind.copy_from_slice(&head[12..16]);
         common.whole.copy_from_slice(&head[20..24]);
@@ -151,7 +151,7 @@ pub(crate) fn plain(
         let (source, destination) = (endpoint(word(26), half(34)), endpoint(word(30), half(36)));
         let (low, high) = (source.min(destination), source.max(destination));
         let slot = slot(low, high);
-        recent.before = Some(Common::of(head));
+        recent.before = Some(Common::take(head));
         recent.from_high = source > destination;
         recent.slot = slot as u8;
         again = recent.slots[slot] == both(low, high);

@@ -275,7 +275,7 @@ mod tests {
     }
 
     /// A packet of `opcode` to queue pair 0x1234 with number 0xabcdef: base header, `behind` it, CRC.
-    fn of(opcode: u8, flags: u8, behind: &[u8]) -> Option<Rdma> {
+    fn read(opcode: u8, flags: u8, behind: &[u8]) -> Option<Rdma> {
         let mut content = vec![
             opcode, flags, 255, 255, 0, 0, 0x12, 0x34, 0x80, 0xab, 0xcd, 0xef,
         ];
@@ -305,7 +305,7 @@ mod tests {
             (0xa1, 4, Send(Middle)),
             (0xaa, 20, Write(Only)),
         ] {
-            let found = of(opcode, 0x20, &vec![0; headers + 100]).unwrap();
+            let found = read(opcode, 0x20, &vec![0; headers + 100]).unwrap();
             assert_eq!(
                 (found.operation, found.payload),
                 (expected, 98),
@@ -319,7 +319,7 @@ mod tests {
             (0xb1, 4, Acknowledge(Answer::Acknowledged)),
             (0x81, 16, Congestion),
         ] {
-            let found = of(opcode, 0, &vec![0; headers]).unwrap();
+            let found = read(opcode, 0, &vec![0; headers]).unwrap();
             assert_eq!(
                 (found.operation, found.payload),
                 (expected, 0),
@@ -331,12 +331,12 @@ mod tests {
     #[test]
     fn lengths_keys_and_syndromes_stand_in_their_headers() {
         let reth = [[0; 8], [0, 0, 0, 7, 0, 1, 0, 2]].concat();
-        assert_eq!(of(0x06, 0, &reth).unwrap().length, Some(65_538));
-        assert_eq!(of(0x0c, 0, &reth).unwrap().length, Some(65_538));
+        assert_eq!(read(0x06, 0, &reth).unwrap().length, Some(65_538));
+        assert_eq!(read(0x0c, 0, &reth).unwrap().length, Some(65_538));
         let extended = [vec![9; 4], reth].concat();
-        assert_eq!(of(0xa6, 0, &extended).unwrap().length, Some(65_538));
+        assert_eq!(read(0xa6, 0, &extended).unwrap().length, Some(65_538));
         let datagram = [0x80, 1, 0, 0, 0, 0, 0x56, 0x78];
-        assert_eq!(of(0x64, 0, &datagram).unwrap().source, Some(0x5678));
+        assert_eq!(read(0x64, 0, &datagram).unwrap().source, Some(0x5678));
         for (syndrome, expected) in [
             (0x1f, Some(Answer::Acknowledged)),
             (0x21, Some(Answer::NotReady)),
@@ -345,7 +345,7 @@ mod tests {
             (0x40, None),
             (0x80, None),
         ] {
-            let found = of(0x11, 0, &[syndrome, 0, 0, 1]).map(|rdma| rdma.operation);
+            let found = read(0x11, 0, &[syndrome, 0, 0, 1]).map(|rdma| rdma.operation);
             assert_eq!(found, expected.map(Operation::Acknowledge), "{syndrome:#x}");
         }
     }
@@ -356,12 +356,12 @@ mod tests {
         assert!(
             [0x15, 0x18, 0x40, 0x80, 0x82, 0xc0, 0x2c, 0x36, 0x60]
                 .iter()
-                .all(|&opcode| of(opcode, 0, &[0; 40]).is_none())
+                .all(|&opcode| read(opcode, 0, &[0; 40]).is_none())
         );
-        assert!(of(0x04, 0x01, &[0; 40]).is_none());
-        assert!(of(0x04, 0x30, &[]).is_none());
-        assert!(of(0x04, 0, &[0; 5]).is_none());
-        assert!(of(0x04, 0x30, &[0; 4]).is_some_and(|rdma| rdma.payload == 1));
+        assert!(read(0x04, 0x01, &[0; 40]).is_none());
+        assert!(read(0x04, 0x30, &[]).is_none());
+        assert!(read(0x04, 0, &[0; 5]).is_none());
+        assert!(read(0x04, 0x30, &[0; 4]).is_some_and(|rdma| rdma.payload == 1));
     }
 
     proptest! {

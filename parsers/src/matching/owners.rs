@@ -33,8 +33,8 @@ impl Owners {
 
     /// Who has its source, and who its destination.
     pub(super) fn ends(&self, packet: &Sighting) -> (Option<u16>, Option<u16>) {
-        let of = |address| self.points.get(&(address, packet.v6)).copied();
-        (of(packet.source), of(packet.destination))
+        let find = |address| self.points.get(&(address, packet.v6)).copied();
+        (find(packet.source), find(packet.destination))
     }
 
     /// The path between two points that a packet in the capture of `point` takes, and at which of its ends that is; none

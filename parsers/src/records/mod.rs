@@ -87,7 +87,7 @@ pub(crate) struct Interface {
 
 impl Interface {
     /// One of which no more is known than its link type.
-    pub(crate) fn of(link_type: u32) -> Self {
+    pub(crate) fn with_link_type(link_type: u32) -> Self {
         Self {
             link_type,
             name: None,
@@ -104,7 +104,7 @@ impl Interface {
 
     /// One of which nothing is known.
     pub(crate) fn undescribed() -> Self {
-        Self::of(NO_LINK)
+        Self::with_link_type(NO_LINK)
     }
 }
 

@@ -67,7 +67,7 @@ impl Pcap {
                 snaplen,
                 resolution_ns: unit,
                 fcs,
-                ..Interface::of(link_type)
+                ..Interface::with_link_type(link_type)
             },
         };
         Some((reader, FILE_HEADER))

@@ -31,7 +31,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    fn of(about: &Metadata) -> Self {
+    fn read(about: &Metadata) -> Self {
         Self {
             device: about.dev(),
             inode: about.ino(),
@@ -62,7 +62,7 @@ struct Watched {
 impl Watched {
     /// What happened to it since.
     fn changed(&self) -> Option<String> {
-        let now = Stamp::of(&self.file.metadata().ok()?);
+        let now = Stamp::read(&self.file.metadata().ok()?);
         let (before, length) = (self.opened.length, now.length);
         if length < before {
             return Some(format!(
@@ -77,7 +77,7 @@ impl Watched {
         if now.modified != self.opened.modified {
             return Some("a file that was written to while it was read".to_owned());
         }
-        let named = Stamp::of(&std::fs::metadata(&self.path).ok()?);
+        let named = Stamp::read(&std::fs::metadata(&self.path).ok()?);
         let replaced = !named.is_same_file(&now);
         replaced.then(|| "another file under its name, since it was opened".to_owned())
     }
@@ -132,7 +132,7 @@ impl OpenInput {
                     return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
                 }
                 if about.is_file() {
-                    let mut opened = Stamp::of(&about);
+                    let mut opened = Stamp::read(&about);
                     if let Some(before) = before {
                         if !before.is_begin_of(&opened) {
                             return Err(Error::Changed {

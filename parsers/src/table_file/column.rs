@@ -74,7 +74,7 @@ impl ColumnWriter {
             column,
             description,
             twin: None,
-            values: Values::of(column),
+            values: Values::for_column(column),
             known: BooleanBufferBuilder::new(0),
             unknown: 0,
             page: Vec::new(),

@@ -33,7 +33,7 @@ enum Held {
 }
 
 impl Values {
-    pub(super) fn of(column: &Column) -> Self {
+    pub(super) fn for_column(column: &Column) -> Self {
         let held = match column.kind {
             _ if column.dictionary => Held::Listed(Listed::new()),
             Kind::Int64 | Kind::Int32 | Kind::Time => {

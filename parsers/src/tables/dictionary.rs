@@ -36,7 +36,7 @@ pub(crate) fn numbered<'a>(
 }
 
 /// The values of `all` with `numbers`, which a column and its [twin](super::Column::twin) share.
-pub(crate) fn of_numbers<'a>(all: &'static ValueList, numbers: UInt16Array) -> Making<'a> {
+pub(crate) fn numbered_column<'a>(all: &'static ValueList, numbers: UInt16Array) -> Making<'a> {
     Box::new(move || Arc::new(DictionaryArray::new(numbers, Arc::clone(all))))
 }
 

@@ -10,7 +10,7 @@ use super::columns::{
     Kind::{Int64, Text},
     columns,
 };
-use super::dictionary::{DIRECTIONS, ValueList, numbered, of_numbers};
+use super::dictionary::{DIRECTIONS, ValueList, numbered, numbered_column};
 use super::{BATCH_ROWS, Table};
 use crate::common::error::Error;
 use crate::track::{Connections, States, bucket, bucket_bounds, sides};
@@ -74,7 +74,7 @@ impl<'a> GapRows<'a> {
 
     /// One edge of each bucket.
     fn buckets(&self, edges: &'static ValueList) -> Making<'a> {
-        of_numbers(edges, self.numbers.clone())
+        numbered_column(edges, self.numbers.clone())
     }
 }
 

@@ -86,7 +86,7 @@ fn options_are_those_of_the_last_syn_before_the_answer() {
 }
 
 #[test]
-fn of_answers_with_several_numbers_the_last_begins_the_octets() {
+fn the_last_of_several_answers_begins_the_sequence() {
     for (other, number) in [(900_000, 400), (400, 900_000)] {
         let bytes = capture(&[
             (0, segment(false, 2, 99, 0, 0)),

@@ -126,14 +126,14 @@ def rows(this: Side, its: Side, name: str) -> list[Key]:
     )
     here, there = (_index_points(side.points, left_out) for side in (this, its))
     # Those of this experiment, where it has the application.
-    of_group = its.outcomes() | this.outcomes()
+    outcomes_by_group = its.outcomes() | this.outcomes()
     found: list[Row] = []
-    for outcome in dict.fromkeys(one for ones in of_group.values() for one in ones):
+    for outcome in dict.fromkeys(one for ones in outcomes_by_group.values() for one in ones):
         costs, other_costs = this.costs(outcome), its.costs(outcome)
         times, other_times = this.times(outcome), its.times(outcome)
         compared = _compare(here, there, costs, other_costs)
         for key in [*here, *(key for key in there if key not in here)]:
-            if outcome not in of_group[key[:2]]:
+            if outcome not in outcomes_by_group[key[:2]]:
                 continue
             a, b = here.get(key), there.get(key)
             shown: Row = a or b or {}

@@ -143,7 +143,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
     import polars as pl
 
     data = flows.filter((pl.col("protocol") == "tcp") & (pl.col("payload_bytes") > 0))
-    of_flows = {
+    flow_sums = {
         "midstream_connections": flows.filter(pl.col("start") == "midstream")[
             "connection"
         ].n_unique(),
@@ -163,7 +163,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
             "is_truncated": bool(row["truncated_tail"]),
             "undecoded_packets": sum(row.get(f"{kind}_packets") or 0 for kind in kinds),
         }
-        | of_flows
+        | flow_sums
         | _times(captures, bins)
         for row in captures.iter_rows(named=True)
     ]

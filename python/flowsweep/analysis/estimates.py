@@ -88,8 +88,8 @@ def estimate(
     found: list[dict[str, object]] = []
     for key in points.select(KEYS).unique().sort(KEYS).iter_rows(named=True):
         match = [pl.col(name).eq_missing(pl.lit(value)) for name, value in key.items()]
-        of_app = used.filter(match[:3])
-        baseline = of_app.filter("is_baseline")["cost"].to_list()
+        app_runs = used.filter(match[:3])
+        baseline = app_runs.filter("is_baseline")["cost"].to_list()
         asked_x, line = _points(runs.filter(match), points.filter(match), baseline)
         if line is None:
             reason = (
@@ -103,7 +103,7 @@ def estimate(
         for x_asked, (low, high) in zip(asked_x, line.line.intervals.tolist(), strict=True):
             if math.isfinite(high):
                 intervals.append({**key, "x_asked": x_asked, "low": low, "high": high})
-        drifted = _drift(of_app)
+        drifted = _drift(app_runs)
         for level in LEVELS:
             found.append({**key, "level": level, **asdict(threshold(line, level)), **drifted})
     return {

@@ -36,8 +36,8 @@ def rows(runs: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
             sorted by these.
     """
     found: list[tuple[Any, ...]] = []
-    for key, of_line in itertools.groupby(runs, key=_key):
-        found += _line(key, list(of_line))
+    for key, line_runs in itertools.groupby(runs, key=_key):
+        found += _line(key, list(line_runs))
     return found
 
 

@@ -201,7 +201,7 @@ def _describe_undecided(points: Points, ends: tuple[int, int], level: float) -> 
         return f"no run is valid at {_write_value(points, choose(points.without_runs))}"
     index = max(inside, key=lambda one: (points.line.intervals[one, 1], points.line.medians[one]))
     needed = slowdown.MIN_RUNS if isinstance(points.line.noise, str) else noise.MIN_RUNS
-    few = [
+    too_few = [
         f"{numbers.plural(len(times), 'valid run')} at {place}"
         for place, times in (
             (_write_value(points, points.x[index]), points.line.times[index]),
@@ -209,8 +209,8 @@ def _describe_undecided(points: Points, ends: tuple[int, int], level: float) -> 
         )
         if len(times) < needed
     ]
-    if few:
-        return f"{' and '.join(few)}, where an interval needs {needed}"
+    if too_few:
+        return f"{' and '.join(too_few)}, where an interval needs {needed}"
     share = f"{level - 1:.0%}".replace("%", " %")
     return f"{_describe_point(points, index)}, which decides neither way about {share}"
 

@@ -103,9 +103,9 @@ def _judge(values: Sequence[float], limit: Limit, unit: str, pooled: noise.Noise
     row["noise"] = "own" if isinstance(pooled, str) else "pooled"
     if not math.isfinite(high):
         least = MIN_RUNS if isinstance(pooled, str) else noise.MIN_RUNS
-        few = f"{numbers.plural(len(values), 'run')}, where an interval needs {least}"
+        reason = f"{numbers.plural(len(values), 'run')}, where an interval needs {least}"
         is_few = len(values) < least
-        return row | {"reason": few if is_few else "its runs lie too far apart, or at 0"}
+        return row | {"reason": reason if is_few else "its runs lie too far apart, or at 0"}
     row |= {"low": low, "high": high}
     kept = [_is_kept(end, limit.relation, bound) for end in (low, high)]
     if all(kept):

@@ -73,15 +73,15 @@ class Noise:
         if not (self._explains(times) and self._explains(others)):
             return 0.0, math.inf
         own, its = self._mean(times), self._mean(others)
-        of_medians = float(np.median(times)) / float(np.median(others))
+        median_ratio = float(np.median(times)) / float(np.median(others))
         both = own.variance + its.variance
         if both == 0:
-            return of_medians, of_medians
+            return median_ratio, median_ratio
         freedom = both**2 / (own.variance**2 / own.freedom + its.variance**2 / its.freedom)
         half = student.quantile(1 - TAIL, min(freedom, self.freedom)) * math.sqrt(both)
         ratio = own.value - its.value
         low, high = math.exp(ratio - half), math.exp(ratio + half)
-        return min(low, of_medians), max(high, of_medians)
+        return min(low, median_ratio), max(high, median_ratio)
 
     def interval(self, times: Sequence[float]) -> tuple[float, float]:
         """95 % interval of the time of a point, which holds the median of its runs.

@@ -33,13 +33,13 @@ def rows(pairs: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> lis
     """
     costs: dict[str, dict[tuple[str, str], dict[int, list[float]]]] = {}
     for run in runs:
-        of_outcome = costs.setdefault(run["outcome"], {})
-        of_problem = of_outcome.setdefault((run["app"], run["problem"]), {})
-        of_problem.setdefault(run["point"], []).append(run["cost"])
+        by_problem = costs.setdefault(run["outcome"], {})
+        by_point = by_problem.setdefault((run["app"], run["problem"]), {})
+        by_point.setdefault(run["point"], []).append(run["cost"])
     found: list[tuple[Any, ...]] = []
-    for outcome, of_outcome in costs.items():
+    for outcome, by_problem in costs.items():
         for key, group in itertools.groupby(pairs, key=lambda pair: (pair["app"], pair["problem"])):
-            own = of_outcome.get(key, {})
+            own = by_problem.get(key, {})
             known = [
                 pair for pair in group if {pair["point"], pair["reference_point"]} <= own.keys()
             ]

@@ -169,12 +169,12 @@ def _snippet(made: Sequence[Proposal], experiment: Experiment | None) -> str:
     lines = []
     for name in workloads:
         own = [one for one in made if one.app == name]
-        of_name = [one for one in experiment.workloads if one.name == name] if experiment else []
+        same_name = [one for one in experiment.workloads if one.name == name] if experiment else []
         lines.append(f"# {name}")
         lines.append("axes:")
         for axis in dict.fromkeys(one.axis for one in own):
             values = [_text(one, one.value) for one in own if one.axis == axis]
-            given = _list_given(experiment, of_name[0], axis) if experiment and of_name else []
+            given = _list_given(experiment, same_name[0], axis) if experiment and same_name else []
             merged = sorted({*given, *values}, key=AXES[axis].parse)
             lines.append(f"  {axis}: [{', '.join(merged)}]")
     return "\n".join(lines) + "\n" if lines else "# nothing to refine\n"

@@ -62,10 +62,10 @@ def zeek_logs(*, logs: list[Path], output: Path, types_from: list[Path]) -> int:
     lost = False
     places = [f"{kind}.parquet" for kind in kinds]
     with file_set(output, "zeek-logs", places, is_alone=True) as folder:
-        for kind, of_kind in sorted(kinds.items()):
+        for kind, files in sorted(kinds.items()):
             written, target = folder / f"{kind}.parquet", output / f"{kind}.parquet"
             with explaining(f"cannot write {target}"):
-                done = convert.convert(of_kind, written, types.get(kind))
+                done = convert.convert(files, written, types.get(kind))
             lost |= tell(done, f" -> {target}")
     for path in others:
         print(f"note: {path}: no rows, or no log of Zeek: left out", file=sys.stderr)

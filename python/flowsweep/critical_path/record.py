@@ -100,7 +100,7 @@ def read(path: Path) -> Circumstances:
 
 def _find_host_rates(run: _Run) -> dict[tuple[str, str], float]:
     """The lowest known rate of the link between the sites of two hosts."""
-    of_sites: dict[tuple[str, str], float] = {}
+    site_rates: dict[tuple[str, str], float] = {}
     ways = [(one.sender, one.receiver, one.rate_bit_s) for one in run.emulator.links]
     for link in run.links:
         if len(link.between) == 2:
@@ -108,11 +108,11 @@ def _find_host_rates(run: _Run) -> dict[tuple[str, str], float]:
             ways += [(one, other, link.rate_bit_s), (other, one, link.rate_bit_s)]
     for sender, receiver, rate in ways:
         if sender is not None and receiver is not None and rate:
-            known = of_sites.get((sender, receiver), rate)
-            of_sites[sender, receiver] = min(rate, known)
+            known = site_rates.get((sender, receiver), rate)
+            site_rates[sender, receiver] = min(rate, known)
     return {
         (sender, receiver): rate
-        for (from_site, to_site), rate in of_sites.items()
+        for (from_site, to_site), rate in site_rates.items()
         for sender in run.sites.get(from_site, ())
         for receiver in run.sites.get(to_site, ())
     }

@@ -255,8 +255,8 @@ class Experiment(Model):
     def _plan_has_an_end(self) -> Experiment:
         most = 0
         for workload in self.workloads if self.captured is None else []:
-            of_each = points.most_points(self, workload) + 2
-            most += of_each * self.repetitions + self.warmup
+            runs_per_round = points.most_points(self, workload) + 2
+            most += runs_per_round * self.repetitions + self.warmup
         if most > MOST_RUNS:
             raise refused(
                 "too many runs",

@@ -37,8 +37,8 @@ def note(row: dict[str, Any], *, is_first: bool = True) -> str:
         if between
         else ""
     )
-    few = f"n = {row['runs_beside']}, no interval" if row["runs_beside"] < MIN_RUNS else ""
-    return "; ".join(part for part in (tried, few) if part)
+    missing = f"n = {row['runs_beside']}, no interval" if row["runs_beside"] < MIN_RUNS else ""
+    return "; ".join(part for part in (tried, missing) if part)
 
 
 def span(low: float | None, high: float | None) -> str:

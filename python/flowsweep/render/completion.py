@@ -293,8 +293,8 @@ def _medians_of(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
     if most == 1:
         return f"Points: one valid run each ({used})."
     per_point = str(least) if least == most else f"{least!s} to {most!s}"
-    few = _most_single(context, axis, rows) <= MAX_SINGLE_RUNS
-    single = "" if few else f", where an application has up to {MAX_SINGLE_RUNS}"
+    are_drawn = _most_single(context, axis, rows) <= MAX_SINGLE_RUNS
+    single = "" if are_drawn else f", where an application has up to {MAX_SINGLE_RUNS}"
     return (
         f"Points: medians of {per_point} valid runs each ({used}), small dots: single runs{single}."
     )

@@ -143,8 +143,8 @@ def choose_extremes(context: Context, app: str, problem: str, most: int) -> list
     )
     ends: list[list[int]] = [[], []]
     for axis in axes.AXES:
-        of_axis = lines.filter(pl.col("axis") == axis)
-        for _, line in of_axis.group_by("unit", maintain_order=True):
+        axis_lines = lines.filter(pl.col("axis") == axis)
+        for _, line in axis_lines.group_by("unit", maintain_order=True):
             # Without a value there is no limit: the mild end of such an axis.
             along = line.sort(pl.col("x") * pl.col("mildness"), nulls_last=False)["point"]
             ends[0].append(along[-1])

@@ -44,7 +44,7 @@ def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]
             {"name": name, "sql": text}
             for name, text in sorted(catalog.models.items())
             # What all papers state is data, and the queries beside it stand under their figures.
-            if name not in catalog.of_papers
+            if name not in catalog.paper_models
         ],
     }
 

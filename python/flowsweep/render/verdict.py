@@ -86,7 +86,7 @@ def verdict(
         times: Rows of the query `time_shares`.
         has_sites: Whether these are of sites; else of hosts.
     """
-    few, orders = [], list(labels)
+    without_interval, orders = [], list(labels)
     rows = sorted(requirements, key=lambda row: orders.index((row["app"], row["problem"])))
     varied: list[Varied] = []
     fixed: list[dict[str, Any]] = []
@@ -102,16 +102,16 @@ def verdict(
             varied.append((labels[row["app"], row["problem"]], row, own_rows))
     apps = _by_application(varied)
     sentences: list[str] = []
-    for of_app in list(apps.values())[:MAX_APPS]:
-        for place, of_outcome in enumerate(of_app.values()):
+    for outcomes in list(apps.values())[:MAX_APPS]:
+        for place, varied_rows in enumerate(outcomes.values()):
             is_whole = len(apps) == 1 and place == 0
-            sentences += _about(of_outcome, runs, beside, is_whole=is_whole)
+            sentences += _about(varied_rows, runs, beside, is_whole=is_whole)
     if len(apps) > MAX_APPS:
         more = len(apps) - MAX_APPS
         sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")
     for label, _, own_rows in varied:
         if any(one["noise"] == "own" and one["runs_beside"] < MIN_RUNS for one in own_rows):
-            few.append(label)
+            without_interval.append(label)
     fixed = _first_outcomes(fixed)
     if fixed:
         sentences.append(_not_varied(_names(fixed, labels, apps)))
@@ -124,7 +124,10 @@ def verdict(
     return Verdict(
         sentences,
         verdict_limits.unknown(
-            thresholds, _first_outcomes(rows), few, list(dict.fromkeys(_not_crossed(varied, runs)))
+            thresholds,
+            _first_outcomes(rows),
+            without_interval,
+            list(dict.fromkeys(_not_crossed(varied, runs))),
         ),
         verdict_limits.assumed(thresholds, labels),
     )
@@ -157,23 +160,23 @@ def _not_crossed(varied: Sequence[Varied], runs: Sequence[dict[str, Any]]) -> li
 
 
 def _about(
-    of_app: Sequence[Varied],
+    outcomes: Sequence[Varied],
     runs: Sequence[dict[str, Any]],
     beside: Sequence[dict[str, Any]],
     *,
     is_whole: bool,
 ) -> list[str]:
     """Sentences on one outcome of an application: its main problem, the others, its variants."""
-    label, row, own = of_app[0]
-    called = verdict_groups.name(row["app"], label, len(of_app))
+    label, row, own = outcomes[0]
+    called = verdict_groups.name(row["app"], label, len(outcomes))
     if row["baseline_value"] is None:
         found = [_no_baseline(called, row, runs)]
     else:
         found = _application(called, row, own)
         found = found if is_whole else [_join(found)]
-    if len(of_app) > 1:
-        others = [one for _, _, rows in of_app[1:] for one in rows]
-        found.append(verdict_groups.others(len(of_app) - 1, others))
+    if len(outcomes) > 1:
+        others = [one for _, _, rows in outcomes[1:] for one in rows]
+        found.append(verdict_groups.others(len(outcomes) - 1, others))
     words = verdict_groups.variants(_select(row, beside))
     return [*found, words] if words else found
 
@@ -188,11 +191,11 @@ def _by_application(varied: Sequence[Varied]) -> dict[str, dict[str, list[Varied
     """Groups the problems by application and outcome; the one with most runs comes first."""
     found: dict[str, dict[str, list[Varied]]] = {}
     for one in varied:
-        of_app = found.setdefault(one[1]["app"], {})
-        of_app.setdefault(one[1]["outcome"], []).append(one)
-    for of_app in found.values():
-        for of_outcome in of_app.values():
-            of_outcome.sort(
+        outcomes = found.setdefault(one[1]["app"], {})
+        outcomes.setdefault(one[1]["outcome"], []).append(one)
+    for outcomes in found.values():
+        for varied_rows in outcomes.values():
+            varied_rows.sort(
                 key=lambda one: (one[1]["baseline_value"] is None, -one[1]["runs_used"])
             )
     return found

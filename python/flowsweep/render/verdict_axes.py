@@ -50,8 +50,8 @@ def _need(row: Row) -> str | None:
     if between is None:
         return None
     side = "at most" if row["mildest"] < row["hardest"] else "at least"
-    few = row["low"] is None and row["high"] is None and row["runs_beside"] < MIN_RUNS
-    note = f" [[(n = {row['runs_beside']}, no interval)]]" if few else ""
+    is_too_few = row["low"] is None and row["high"] is None and row["runs_beside"] < MIN_RUNS
+    note = f" [[(n = {row['runs_beside']}, no interval)]]" if is_too_few else ""
     noun = NOUNS.get(row["axis"], f"a {row['axis']}")
     return f"{noun} of {side} **{_span(between, row['unit'])}**{note}"
 

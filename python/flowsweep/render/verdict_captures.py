@@ -25,10 +25,10 @@ def verdict(
         grades: Rows of the model `captures`.
     """
     bad = {row["run"] for row in grades if not row["has_traffic"]}
-    of_run = {row["run"]: row for row in requirements}
+    by_run = {row["run"]: row for row in requirements}
     sent = {row["run"]: row for row in totals if row["all_mb"] is not None}
     chosen = [run for run in labels if run in sent and run not in bad]
-    sentences = [_sentence(run, sent[run], of_run.get(run, {})) for run in chosen[:MAX_RUNS]]
+    sentences = [_sentence(run, sent[run], by_run.get(run, {})) for run in chosen[:MAX_RUNS]]
     if len(chosen) > MAX_RUNS:
         more = len(chosen) - MAX_RUNS
         sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")

@@ -43,11 +43,11 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
             pooled.append(f"{name}: {numbers.share(row['spread'])}")
         else:
             alone.setdefault(row["noise_reason"] or "", []).append(name)
-    of_what = "value" if any(row["outcome"] != COMPLETION for row in lines.values()) else "time"
+    varying = "value" if any(row["outcome"] != COMPLETION for row in lines.values()) else "time"
     found = []
     if pooled:
         found.append(
-            f"runs of a line vary by the same share of their {of_what} at every point "
+            f"runs of a line vary by the same share of their {varying} at every point "
             f"({_join_first(pooled)}), except points whose own runs clearly vary more"
         )
     for reason, names in alone.items():
@@ -96,7 +96,7 @@ def _join_first(names: Sequence[str]) -> str:
 def unknown(
     thresholds: Sequence[dict[str, Any]],
     rows: Sequence[dict[str, Any]],
-    few: list[str],
+    too_few: list[str],
     not_crossed: list[str],
 ) -> list[str]:
     """What the sweep does not tell, short clauses.
@@ -104,11 +104,11 @@ def unknown(
     Args:
         thresholds: Rows of the query `thresholds`.
         rows: Rows of the query `requirement`.
-        few: Names of applications with too few runs for an interval.
+        too_few: Names of applications with too few runs for an interval.
         not_crossed: Names of those of which RTT and rate were varied, but never both at once.
     """
     found = []
-    if few:
+    if too_few:
         found.append(
             f"how sure these numbers are: an interval needs {MIN_RUNS} valid runs at each point, "
             "or 2 at each of 3 points or more"

@@ -53,12 +53,12 @@ class Catalog:
         models = axis_models.models() | _texts(self.folder / "models")
         self.models = models | self.facts | shown.models(models)
         #: Models that only the query `published` reads.
-        self.of_papers = papers.models(self.folder, tables.parent)
-        self.models |= self.of_papers
-        of_file = stated_needs.models(tables.parent)
-        self.models |= of_file
+        self.paper_models = papers.models(self.folder, tables.parent)
+        self.models |= self.paper_models
+        file_models = stated_needs.models(tables.parent)
+        self.models |= file_models
         #: Inputs that no digest of the tables covers.
-        self._of_file = frozenset(of_file)
+        self._file_models = frozenset(file_models)
         self._macros = Macros((self.folder / "macros.sql").read_text(encoding="utf-8"))
         self.preamble = self._macros.script
 
@@ -99,7 +99,7 @@ class Catalog:
     def reads_tables_alone(self, name: str) -> bool:
         """Whether the rows of a query follow from the tables of its experiment alone."""
         read = self.closure(self.sql(name))
-        return not read & {*self.of_papers, *self._of_file, "against_points"}
+        return not read & {*self.paper_models, *self._file_models, "against_points"}
 
     def needs(self, name: str) -> list[dict[str, str]]:
         """The needs of a query, as needs.yaml describes them."""

@@ -69,8 +69,8 @@ def _make(folder: Path) -> duckdb.DuckDBPyConnection:
     _load(connection, folder)
     connection.execute(f"create table paper_items as {texts['paper_items']}")
     answers = [f"{paper}_answer" for paper in named]
-    of_papers = {name for name in texts if _is_of(name, named)}
-    _make_items(connection, {name: texts[name] for name in of_papers.difference(answers)})
+    paper_models = {name for name in texts if _is_of(name, named)}
+    _make_items(connection, {name: texts[name] for name in paper_models.difference(answers)})
     for name in (
         "experiment_papers", "paper_values", *answers, "paper_questions", "answers_here",
     ):  # fmt: skip

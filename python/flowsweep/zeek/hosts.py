@@ -72,10 +72,10 @@ def write(
         if log is not None:
             by_table.setdefault(table_name(log.kind), []).append(log)
     done, written = [], {}
-    for table, of_table in sorted(by_table.items()):
+    for table, own in sorted(by_table.items()):
         target = _make(place(table))
         with explaining(f"cannot write {target}"):
-            done.append(convert.convert(of_table, target))
+            done.append(convert.convert(own, target))
         written[table.removeprefix("zeek_")] = target
     if "zeek_conn" in by_table:
         if dropped is None:

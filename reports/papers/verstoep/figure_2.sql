@@ -23,9 +23,9 @@ timed as (
 
 select
     'double' as key,
-    few.completion_s / every.completion_s as ours,
-from timed as few
+    half.completion_s / every.completion_s as ours,
+from timed as half
 cross join timed as every
 where
     every.ranks = (select max(timed.ranks) from timed)
-    and few.ranks * 2 = every.ranks
+    and half.ranks * 2 = every.ranks

@@ -8,7 +8,7 @@ from typing import Any
 
 from flowsweep import numbers
 from sentences.asked import VALID, Asked, N, Sentence, always, counts
-from sentences.runs import left_out, of_tcp_alone, traffic
+from sentences.runs import left_out, tcp_alone, traffic
 
 ON_PATH = (
     f"flows where is_counted and is_on_path and protocol = 'tcp' and payload_bytes > 0"
@@ -86,7 +86,7 @@ FLOWS = [
     Sentence("message_rate", rf"({N}) messages? between the sites(?: \(all, where there is one site\))? of "
              rf"{N} valid runs?, begun within the time of the run, each in the capture of the host "
              r"that sent it(?:; .+? seen only far from their sender)?\.", _messages),
-    of_tcp_alone("message_rate"),
+    tcp_alone("message_rate"),
     Sentence("message_rate", r"Open points and ≥ are lower bounds or rest on guessed ends: do not "
              r"compare them\.",
              due=lambda asked: asked.rows("message_rate")["guessed_share"].max() > 0.2

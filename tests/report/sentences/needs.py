@@ -9,7 +9,7 @@ from typing import Any
 from flowsweep import numbers
 from sentences.asked import Asked, N, Sentence, always, counts
 from sentences.flows import ON_PATH
-from sentences.runs import accompanied, of_tcp_alone
+from sentences.runs import accompanied, tcp_alone
 
 
 def _untold(asked: Asked, match: re.Match[str]) -> bool:
@@ -68,7 +68,7 @@ NEEDS = [
     Sentence("limits", rf"({N}) TCP flow directions with payload of the valid runs, between the sites"
              r"(?: \(all, where there is one site\))?, each in the capture of the host that sent\.",
              counts(f"select count(*) from {ON_PATH}")),
-    of_tcp_alone("limits"),
+    tcp_alone("limits"),
     accompanied("limits"),
     Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; a flow "
              r"counts as much as its payload; in single flows up to (\S+ %) was not the "

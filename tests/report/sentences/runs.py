@@ -102,7 +102,7 @@ def traffic(query: str) -> list[Sentence]:
     ]  # fmt: skip
 
 
-def of_tcp_alone(query: str) -> Sentence:
+def tcp_alone(query: str) -> Sentence:
     """UDP's share of the payload at the points of a query; adds_up recounts it from the flows."""
 
     def shares(asked: Asked) -> list[float]:

@@ -126,7 +126,7 @@ impl Pcapng {
             name,
             snaplen,
             resolution_ns: clock.resolution_ns(),
-            ..Interface::of(u32::from(link_type))
+            ..Interface::with_link_type(u32::from(link_type))
         });
         self.frames.push(Frames { clock, fcs });
         if !self.without_fast {

@@ -207,7 +207,7 @@ impl Connections {
         ) {
             // It may have begun another one between the same endpoints.
             self.last = NONE;
-            return self.of_fragment(owner, segment);
+            return self.find_for_fragment(owner, segment);
         }
         // Packets come in bursts.
         let last = self.list.get(self.last);
@@ -248,7 +248,7 @@ impl Connections {
     /// A later fragment goes to the connection of the first one; where that was not captured before it, to a
     /// flow of fragments between the two addresses.
     #[cold]
-    fn of_fragment(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
+    fn find_for_fragment(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
         let (datagram, part) = (owner.hash, owner.part);
         if owner.kind == OwnerKind::LaterFragment {
             if let Some(joined) = self.fragments.join(datagram, part, segment) {
@@ -328,7 +328,7 @@ mod tests {
             Suspicion::default(),
         );
         let mut chunk = connections.chunk(ChunkOptions::default());
-        let interface = Interface::of(1);
+        let interface = Interface::with_link_type(1);
         let mut numbers = Vec::new();
         for frames in frames.chunks(at_once) {
             let records: Vec<Record> = (0..frames.len() as u32)

@@ -74,8 +74,8 @@ impl Grouping {
             let number = self.numbers[position as usize];
             if let Some(connection) = connections.get(number) {
                 let segment = &chunk.segments[position as usize];
-                let of = (number, connection.key());
-                connections.queue_pairs.take(&rdma, segment, of);
+                let owner = (number, connection.key());
+                connections.queue_pairs.take(&rdma, segment, owner);
             }
         }
         self.connections = connections.len();

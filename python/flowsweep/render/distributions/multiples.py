@@ -62,8 +62,8 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
         # They have one panel each: their runs stand side by side, a direction below the other.
         found.sort(key=lambda panel: panel.part, reverse=True)
     for panel in found:
-        of_one = None if context.stands_alone else panel.one
-        lines.setdefault((of_one, panel.part), []).append(panel)
+        series = None if context.stands_alone else panel.one
+        lines.setdefault((series, panel.part), []).append(panel)
     columns = min(COLUMNS, max(2, *map(len, lines.values())))
     grids = []
     for number, line in enumerate(lines.values()):
@@ -115,10 +115,10 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[l
         own = context.select_series(rows, one)
         chosen = kept(context, list(own_rows), one, most)
         for part in parts:
-            of_part = own.filter(pl.col(quantity.parts) == part)
-            base = of_part.filter("is_baseline")
+            part_rows = own.filter(pl.col(quantity.parts) == part)
+            base = part_rows.filter("is_baseline")
             for pool in chosen:
-                panel = select_pool(of_part, pool)
+                panel = select_pool(part_rows, pool)
                 if panel.height:
                     is_beside = pool[1] is None and pool[0] != chosen[0][0]
                     beside = base if is_beside and base.height else None

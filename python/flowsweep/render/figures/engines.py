@@ -100,12 +100,12 @@ def _panel(rows: pl.DataFrame, quantity: str, one: Series, *, alone: bool) -> An
     )
     layers = []
     for engine, dash in DASHES.items():
-        of_engine = rows.filter(pl.col("engine") == engine).sort("upto")
-        zero = of_engine.filter(pl.col("upto") <= 0)["share"].max() or 0.0
+        engine_rows = rows.filter(pl.col("engine") == engine).sort("upto")
+        zero = engine_rows.filter(pl.col("upto") <= 0)["share"].max() or 0.0
         points = [{"x": low, "share": zero}]
         points += [
             {"x": row["upto"], "share": row["share"]}
-            for row in of_engine.filter(pl.col("upto") > 0).iter_rows(named=True)
+            for row in engine_rows.filter(pl.col("upto") > 0).iter_rows(named=True)
         ]
         points.append({"x": high, "share": 1.0})
         colour = one.colour if engine == "native" else theme.TEXT

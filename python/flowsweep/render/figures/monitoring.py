@@ -66,14 +66,15 @@ def draw(context: Context) -> Figure | None:
     span = distributions.log_ends(rates.set(rates < LEAST_MBIT_S, 0.0))
     # Each direction of an application has a line of panels.
     columns = COLUMNS if len(shown) > 1 else max(2, len(kept[0]))
-    cells = [[(one, *cell) for cell in of_one] for one, of_one in lines.items()]
+    cells = [[(one, *cell) for cell in own_cells] for one, own_cells in lines.items()]
     named = [one.label for one in lines] if len(shown) > 1 else [""]
     if context.stands_alone:
-        cells, named = [[cell for of_one in cells for cell in of_one]], [""]
+        cells, named = [[cell for own_cells in cells for cell in own_cells]], [""]
     unit = "Mbit/s" if span[0] >= numbers.SMALL_MBIT_S else "bit/s"
     titles = [f"{named[0]}, {unit}" if named[0] else unit, *named[1:]]
     grids = [
-        _grid(of_one, span, columns, title) for of_one, title in zip(cells, titles, strict=True)
+        _grid(own_cells, span, columns, title)
+        for own_cells, title in zip(cells, titles, strict=True)
     ]
     chart: Any = grids[0] if len(grids) == 1 else charts.vconcat(*grids, spacing=GAP)
     return Figure(

@@ -44,5 +44,5 @@ def draw(context: Context) -> Markup | None:
 
 
 def _head(name: str, unit: str, better: str) -> str:
-    of_unit = f" ({unit})" if unit else ""
-    return f"{name}{of_unit} {ARROWS[better]}"
+    suffix = f" ({unit})" if unit else ""
+    return f"{name}{suffix} {ARROWS[better]}"

@@ -99,9 +99,9 @@ def _rank_directions(rows: pl.DataFrame) -> list[tuple[str, str]]:
 
 
 def _panel(
-    of_all_axes: pl.DataFrame, rows: pl.DataFrame, line: Line, one: Series, *, named: str
+    all_rows: pl.DataFrame, rows: pl.DataFrame, line: Line, one: Series, *, named: str
 ) -> Any:
-    top = _top(of_all_axes)
+    top = _top(all_rows)
     x = line.channel(rows)
     y = charts.field(
         "y:Q",
@@ -125,7 +125,7 @@ def _panel(
         dots = data.mark("point", size=14, color=theme.MUTED, clip=True)
         layers += [joined.encode(x=x, y=y), dots.encode(x=x, y=y)]
     ends = []
-    for sender, receiver in _rank_directions(of_all_axes):
+    for sender, receiver in _rank_directions(all_rows):
         own = rows.filter((pl.col("from_site") == sender) & (pl.col("to_site") == receiver))
         if own.is_empty():
             continue

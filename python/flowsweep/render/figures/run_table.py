@@ -114,5 +114,5 @@ def heading(context: Context) -> str:
         if not used:
             return f"{numbers.plural(rows.height, 'run')}: {', '.join(parts)}"
     verb = "counts" if 1 in (used, rows.height) else "count"
-    of_all = f"{numbers.count(used)} of {numbers.plural(rows.height, 'run')}"
-    return f"{of_all} {verb}: {', '.join(parts)}"
+    counted = f"{numbers.count(used)} of {numbers.plural(rows.height, 'run')}"
+    return f"{counted} {verb}: {', '.join(parts)}"

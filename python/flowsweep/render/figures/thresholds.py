@@ -137,8 +137,8 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
     for name, one, outcome in entries:
         own = context.select_series(rows, one).filter(pl.col("outcome") == outcome)
         for row in own.sort("level").iter_rows(named=True):
-            of_row = _row_name(name, 10 if row["level"] < 1.3 else 50)
-            layers += _marks(row, of_row, one, (x, y), (low, high, width))
+            row_name = _row_name(name, 10 if row["level"] < 1.3 else 50)
+            layers += _marks(row, row_name, one, (x, y), (low, high, width))
     return charts.layer(*layers).properties(width=width, height=ROW_HEIGHT * len(names))
 
 
