@@ -35,7 +35,7 @@ pub use pipeline::matched::match_captures;
 pub use pipeline::options::Options;
 pub use pipeline::run::{Summary, check, run};
 pub use pipeline::stream;
-pub use source::{Compression, Input, Octets, count};
+pub use source::{Compression, Input, UnpackedBytes, count};
 pub use table_file::folder;
 pub use tables::{Column, Kind, Sink, Table, protocol_name, with_values};
 

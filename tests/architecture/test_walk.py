@@ -1,4 +1,4 @@
-"""One packet of the kept demo, found again at every station by its number, octets or time."""
+"""One packet of the kept demo, found again at every station by its number, bytes or time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BIN_NS = 10_000_000
 
 @dataclass(frozen=True)
 class Record:
-    """A record of a pcap file, as read here: its number from 1, place, time and octets."""
+    """A record of a pcap file, as read here: its number from 1, place, time and bytes."""
 
     number: int
     offset: int
@@ -155,8 +155,8 @@ def test_its_bin_reaches_the_page(experiment: Path, packet: tuple[Record, Record
         "select packets, wire_bytes, mbit_s from host_traffic where host = 'pc3' and "
         f"direction = 'in' and bin_start_ns = {bin_ns}"
     )
-    octets = sum(r.wire_bytes for r in to_pc3)
-    assert own.row(0) == (len(to_pc3), octets, octets * 8e3 / BIN_NS)
+    wire_bytes = sum(r.wire_bytes for r in to_pc3)
+    assert own.row(0) == (len(to_pc3), wire_bytes, wire_bytes * 8e3 / BIN_NS)
     start_ns = warehouse.select("select start_ns from windows where host = 'pc3'").item()
     begin_s = (bin_ns - start_ns) / 1e9
     step = warehouse.rows("throughput_series").filter(
@@ -165,5 +165,5 @@ def test_its_bin_reaches_the_page(experiment: Path, packet: tuple[Record, Record
         & (pl.col("end_s") - 1e-6 > begin_s)
     )
     assert step["host"].to_list() == ["pc3"]
-    assert step["wire_bytes"].item() >= octets
+    assert step["wire_bytes"].item() >= wire_bytes
     assert 'id="throughput_series"' in page.build(experiment).html.replace("\u00a0", " ")

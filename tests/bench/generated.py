@@ -76,7 +76,7 @@ def _exchange(out: np.ndarray, connection: np.ndarray, number: np.ndarray) -> No
     step = np.maximum(number - 3, 0)
     is_data = (number >= 3) & (step % 3 < 2)
     backward = (number == 1) | ((number >= 3) & ~is_data)
-    sent = 1 + MSS * (step // 3 * 2 + np.minimum(step % 3, 2))  # client octets before this one
+    sent = 1 + MSS * (step // 3 * 2 + np.minimum(step % 3, 2))  # client bytes before this one
 
     out["length"] = np.where(is_data, HEADER_BYTES + MSS, HEADER_BYTES)
     out["ip_length"] = out["length"] - 14
@@ -142,7 +142,7 @@ def write_bursts(path: Path, packets: int, connections: int, seed: int = 3) -> N
     backward = np.r_[kind == 1, backward[:rest]]
     kind = np.r_[kind, np.full(rest, 3)]
     is_data = (kind == 3) & ~backward
-    sent = np.empty(packets, np.int64)  # client octets before this packet
+    sent = np.empty(packets, np.int64)  # client bytes before this packet
     for number in range(connections):
         own = connection == number
         sent[own] = 1 + MSS * (np.cumsum(is_data[own]) - is_data[own])
@@ -178,10 +178,10 @@ def as_pcapng(path: Path, to: Path) -> None:
     out["type"], out["length"], out["again"] = 6, block.itemsize, block.itemsize
     out["high"], out["low"] = time >> 32, time & 0xFFFFFFFF
     out["captured"], out["wire"] = HEADER_BYTES, content["length"]
-    octets = np.zeros((len(content), room), np.uint8)
+    content_bytes = np.zeros((len(content), room), np.uint8)
     whole = content.view(np.uint8).reshape(len(content), -1)
-    octets[:, :HEADER_BYTES] = whole[:, 16 : 16 + HEADER_BYTES]
-    out["packet"] = octets.view(f"V{room}")[:, 0]
+    content_bytes[:, :HEADER_BYTES] = whole[:, 16 : 16 + HEADER_BYTES]
+    out["packet"] = content_bytes.view(f"V{room}")[:, 0]
     section = [0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0xFFFFFFFF, 0xFFFFFFFF, 28]
     nanoseconds = [1, 32, 1, 0, 0x00010009, 9, 0, 32]
     with to.open("wb") as file:

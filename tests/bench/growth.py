@@ -2,7 +2,7 @@
 
     python tests/bench/growth.py [--large SIZE] [--folder FOLDER] [--output FILE]
 
-`flowsweep parse` of generated captures (headers alone, 82 octets a packet, page cache warm), and
+`flowsweep parse` of generated captures (headers alone, 82 bytes a packet, page cache warm), and
 `ingest` of every run with `runs` and `report` behind it, of the runs of the kept demo under further
 names. Each figure is the median of 3 starts; of runs one, since the first report of an experiment
 makes what later ones keep. `off` is how far the points lie from the line at most, as a share of the
@@ -30,7 +30,7 @@ from queries import PROGRAM
 HERE = Path(__file__).parent
 DEMO = HERE.parents[1] / "workflows" / "experiments" / "captured" / "demo" / "runs"
 ROUNDS = 3
-#: Octets of a record of the generated captures.
+#: Bytes of a record of the generated captures.
 RECORD_BYTES = 82
 MILLION = 1_000_000
 PACKETS = (1, 2, 4, 8)
@@ -118,10 +118,10 @@ def by_runs(scratch: Path) -> Iterator[Point]:
 def large(scratch: Path, size: int) -> list[Point]:
     """A tenth of the size, and the size; each is removed before the next one is made."""
     found = []
-    for octets in (size // 10, size):
+    for capture_bytes in (size // 10, size):
         capture = scratch / "large.pcap"
         try:
-            generate(capture, octets // RECORD_BYTES, 1_000, "--long")
+            generate(capture, capture_bytes // RECORD_BYTES, 1_000, "--long")
             whole = capture.stat().st_size
             cost = start(
                 [*map(str, [PROGRAM, "parse", capture, "-o", scratch / "tables"])], scratch
@@ -148,7 +148,7 @@ def show(title: str, unit: str, points: list[Point]) -> None:
 def main() -> None:
     sys.stdout.reconfigure(line_buffering=True)
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--large", metavar="SIZE", help="octets of a large capture, as 30GB")
+    parser.add_argument("--large", metavar="SIZE", help="bytes of a large capture, as 30GB")
     parser.add_argument("--folder", type=Path, help="where captures are made; default: TMPDIR")
     parser.add_argument("--output", type=Path, help="JSON")
     options = parser.parse_args()

@@ -200,7 +200,7 @@ def count(value: float) -> str:
 
 
 def size(count: int) -> str:
-    """Octets up to 999, then in kB with three figures."""
+    """Bytes up to 999, then in kB with three figures."""
     return str(count) if count < 1_000 else figures(count / 1e3)
 
 

@@ -2,7 +2,7 @@
 
 `sender.py receive HOST NAME...` listens, prints `ready`, ends when every connection has.
 `sender.py send HOST NAME SECONDS CONGESTION` prints one line of JSON: `sent` and `answered`, lists
-of the writes' octets in either direction; `begun`, when each write began if there are pauses; and
+of the writes' bytes in either direction; `begun`, when each write began if there are pauses; and
 the kernel's chronographs (tcp_info(7)) when all was acknowledged: `busy`, which holds the others,
 `receiver` and `sender`. Times are in nanoseconds.
 """
@@ -28,7 +28,7 @@ BLOCK = bytes(256 << 10)
 FIRST_PORT = 7000
 # tcp_info: tcpi_busy_time, tcpi_rwnd_limited, tcpi_sndbuf_limited, in microseconds.
 CHRONOGRAPHS = struct.Struct("=168x3Q")
-# What a full segment carries at an MTU of 1500: 40 octets of headers, 12 of the time stamps.
+# What a full segment carries at an MTU of 1500: 40 bytes of headers, 12 of the time stamps.
 FULL = 1448
 
 
@@ -36,8 +36,8 @@ FULL = 1448
 class Phase:
     """What one connection does.
 
-    `writes` (octets each) come one by one, each `pause` seconds after the one before; without any
-    the sender writes all the time. `answer`: the receiver answers every write with as many octets.
+    `writes` (bytes each) come one by one, each `pause` seconds after the one before; without any
+    the sender writes all the time. `answer`: the receiver answers every write with as many bytes.
     `nap`: the receiver reads 64 KiB, then sleeps so many seconds.
     """
 
@@ -68,7 +68,7 @@ PORTS = {name: FIRST_PORT + number for number, name in enumerate(PHASES)}
 
 
 def _exactly(connection: socket.socket, octets: int) -> bool:
-    """Whether so many octets came."""
+    """Whether so many bytes came."""
     while octets > 0:
         got = len(connection.recv(min(octets, len(BLOCK))))
         if got == 0:

@@ -182,7 +182,7 @@ def test_a_whole_capture_does_not_warn(tmp_path: Path, content: bytes, reader: s
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", ["flows", "packets"])
-def test_altered_octets_of_a_table_are_found_by_whoever_reads_it(
+def test_altered_bytes_of_a_table_are_found_by_whoever_reads_it(
     tmp_path: Path, content: bytes, command: Any, reader: str, name: str
 ) -> None:
     path = tmp_path / "a.pcap"
@@ -201,7 +201,7 @@ def test_altered_octets_of_a_table_are_found_by_whoever_reads_it(
     frames = [at for at in range(end) if whole.startswith(b"\x28\xb5\x2f\xfd", at)]
     found = 0
     for number, frame in enumerate(frames):
-        # An octet behind the head of the frame, another one in each.
+        # A byte behind the head of the frame, another one in each.
         at = frame + 7 + number % 4
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         try:

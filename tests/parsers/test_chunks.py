@@ -108,7 +108,7 @@ def test_several_files_are_one_capture(
     assert tables["packets"]["packet"].to_list() == list(range(1, PACKETS + 1))
 
 
-def test_messages_hold_every_octet_once(whole: Path) -> None:
+def test_messages_hold_every_byte_once(whole: Path) -> None:
     flows = pl.read_parquet(whole / "tables/flows.parquet")
     messages = pl.read_parquet(whole / "tables/messages.parquet")
     octets = flows["payload_bytes"].sum() - flows["retransmitted_bytes"].sum()

@@ -36,7 +36,7 @@ class Conversation:
         return tcp(*RECEIVER, *SENDER, flags, seq, ack=self.next, window=size, mss=MSS)
 
     def send(self, segments: int, last: int = MSS, flags: int = ACK) -> None:
-        """Sends segments; `last`: octets of the last one, `flags`: of every second one."""
+        """Sends segments; `last`: bytes of the last one, `flags`: of every second one."""
         for left in reversed(range(segments)):
             payload = MSS if left else last
             kind = ACK if left % 2 else flags
@@ -178,9 +178,9 @@ def timeline(
 ) -> dict[str, float]:
     """Shares of the classes, of bursts and acknowledgements at these times in ns.
 
-    A burst has so many full segments, or the last one so many octets in `every` so many bursts; its
+    A burst has so many full segments, or the last one so many bytes in `every` so many bursts; its
     last one has `flags`.
-    An acknowledgement is a time and the number of octets acknowledged until then. The first segment
+    An acknowledgement is a time and the number of bytes acknowledged until then. The first segment
     of every so many bursts is sent `again`, if that is not 0.
     """
     packets: list[tuple[int, bytes]] = [

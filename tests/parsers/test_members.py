@@ -26,7 +26,7 @@ RAW = bytes.fromhex("28b52ffd a0")
 def packed(kind: str, content: bytes) -> bytes:
     """`content` as one member."""
     if kind == "zst":
-        # Single segment, 4 octets of length; a raw block that is the last.
+        # Single segment, 4 bytes of length; a raw block that is the last.
         block = (len(content) << 3 | 1).to_bytes(3, "little")
         return RAW + len(content).to_bytes(4, "little") + block + content
     if kind == "lz4":

@@ -45,7 +45,7 @@ class Conversation:
         return self
 
     def hear(self, after: int, upto: int | None = None) -> Conversation:
-        """An acknowledgement of all, or of octets below `upto`."""
+        """An acknowledgement of all, or of bytes below `upto`."""
         self.time += after
         ack = self.next if upto is None else upto
         frame = tcp(*RECEIVER, *SENDER, ACK, seq=1, ack=ack, window=65_535)
@@ -60,7 +60,7 @@ class Conversation:
 
 
 def sizes(talk: Conversation, folder: Path) -> list[int]:
-    """Octets of its messages."""
+    """Bytes of its messages."""
     return talk.messages(folder)["bytes"].to_list()
 
 
@@ -86,7 +86,7 @@ def test_a_slow_pace_splits_once_at_most(tmp_path: Path) -> None:
     assert len(talk.messages(tmp_path)) <= 2
 
 
-def test_without_push_octets_are_queued_whatever_the_stop(tmp_path: Path) -> None:
+def test_without_push_bytes_are_queued_whatever_the_stop(tmp_path: Path) -> None:
     talk = Conversation().send(FULL, FULL, push=False).send(FULL, 10, after=15 * MS)
     assert sizes(talk, tmp_path) == [3 * FULL + 10]
 

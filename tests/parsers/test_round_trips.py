@@ -15,7 +15,7 @@ MS = 1_000_000
 
 
 def data(seq: int) -> bytes:
-    """100 octets of the sender."""
+    """100 bytes of the sender."""
     return tcp(*SENDER, *RECEIVER, seq=seq, ack=1, payload=100)
 
 

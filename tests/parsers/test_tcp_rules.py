@@ -91,7 +91,7 @@ def test_an_old_acknowledgement_does_not_belong_to_a_new_connection(flows: Flows
 
 
 def test_the_number_of_a_reset_says_nothing_of_bytes(flows: Flows) -> None:
-    """RFC 9293 3.5.3: a reset's own number is no octet, its acknowledgement counts for a SYN."""
+    """RFC 9293 3.5.3: a reset's own number is no byte, its acknowledgement counts for a SYN."""
     row, _ = flows.rows(
         *opened(), from_client(seq=100, ack=100, payload=10), from_client(RST, seq=90)
     )
@@ -132,7 +132,7 @@ def test_a_keep_alive_is_below_what_is_acknowledged(flows: Flows, payload: int) 
 
 @pytest.mark.parametrize("number", [109, 110])
 def test_a_window_probe_goes_into_a_window_of_zero(flows: Flows, number: int) -> None:
-    """RFC 9293 3.8.6.1: one octet, or none below, into a closed window."""
+    """RFC 9293 3.8.6.1: one byte, or none below, into a closed window."""
     row, server = flows.rows(
         *opened(),
         from_client(seq=100, ack=100, payload=10),
@@ -200,7 +200,7 @@ def test_a_block_below_the_acknowledgement_measures_nothing(flows: Flows) -> Non
     assert row["rtt_samples"] == 1
 
 
-def test_an_octet_sent_twice_measures_nothing(flows: Flows) -> None:
+def test_a_byte_sent_twice_measures_nothing(flows: Flows) -> None:
     """RFC 6298 3: nobody knows which sending was acknowledged; of SYNs neither."""
     row, _ = flows.rows(
         from_client(SYN, seq=99),

@@ -62,7 +62,7 @@ FAR = {"merged_possible": None, "at_sender": False}
     [
         # left at once
         ([(100, WHOLE), (300, WHOLE)], 2, (0, 0)),
-        # 1,000 octets were queued, and may be ten writes as small as the one that was alone
+        # 1,000 bytes were queued, and may be ten writes as small as the one that was alone
         ([(100, WHOLE), (1000, QUEUED)], 11, (0.5, 0.909091)),
         ([(100, WHOLE), (1001, QUEUED)], 12, (0.5, 0.909173)),
         # one answer, after another one

@@ -400,7 +400,7 @@ def test_payload_is_compared_with_what_the_ranks_say_they_sent(tmp_path: Path) -
         tiny.flow(EAST, WEST, src_port=2000, dst_port=1000, payload_bytes=200)
     ])  # fmt: skip
     (row,) = rows(tmp_path, "framing")
-    # within a host nothing crosses a wire: 800 + 200 bytes against 850 + 200 octets
+    # within a host nothing crosses a wire: 800 + 200 bytes against 850 + 200 bytes
     assert (row["application_bytes"], row["payload_bytes"]) == (1000, 1050)
     assert row["framing_share"] == pytest.approx(0.05)
 

@@ -82,7 +82,7 @@ def test_captures_alone_are_enough_without_sites(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("start_ms", "end_ms"), [(0, 1000), (3, 957), (95, 999), (0, 60)])
-def test_steps_cover_the_whole_run_and_all_octets(
+def test_steps_cover_the_whole_run_and_all_bytes(
     tmp_path: Path, start_ms: int, end_ms: int
 ) -> None:
     """A burst at the very end is in a step of its own width; what lies outside has a row."""

@@ -42,7 +42,7 @@ def test_a_try_in_which_no_probe_came_through_is_no_rtt_of_zero(monkeypatch, tri
 
 
 def test_what_a_probe_takes_to_leave_is_of_each_way(monkeypatch):
-    """50 octets: 4 µs at 100 Mbit/s, 5 ms at 80 kbit/s."""
+    """50 bytes: 4 µs at 100 Mbit/s, 5 ms at 80 kbit/s."""
     asked = probe._Asked(10 * MS, 100e6, 80e3, 100_000, 0, 0)
     monkeypatch.setattr(probe, "_both_ways", lambda *_: (5 * MS + 4_000, 10 * MS))
     assert probe._round_trip(None, None, asked) == 10 * MS

@@ -16,10 +16,10 @@ import threading
 import time
 from collections.abc import Iterator
 
-#: What a full segment carries at an MTU of 1500: 40 octets of headers, 12 of the time stamps.
+#: What a full segment carries at an MTU of 1500: 40 bytes of headers, 12 of the time stamps.
 FULL = 1448
 FIRST_PORT = 7100
-#: Octets of a write, seconds until the next.
+#: Bytes of a write, seconds until the next.
 Write = tuple[int, float]
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 FLOWSWEEP = Path(sys.executable).parent / "flowsweep"
-#: Ethernet, IPv4 and TCP with 40 octets of options.
+#: Ethernet, IPv4 and TCP with 40 bytes of options.
 SNAPLEN = 94
 LIMIT_S = 600
 HOSTS = ("pc1", "pc2")

@@ -1,6 +1,6 @@
 """Records the grid of writers for `limits.py`: headers at both hosts, and the kernel's own account.
 
-One folder per flow: `sender.pcap` and `receiver.pcap` (96 octets of each packet), `truth.npz` as
+One folder per flow: `sender.pcap` and `receiver.pcap` (96 bytes of each packet), `truth.npz` as
 `writers.py` writes it, and `flow.json`, which says what it is. A flow whose folder is whole is not
 recorded again. `record_limits.py FOLDER`; with `--buffers` the flows of `fit_limits.py`, each for
 BUFFERS_SECONDS, one at a time.

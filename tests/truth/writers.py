@@ -41,8 +41,8 @@ FIELDS = [
 class Writer:
     """What one connection does.
 
-    `size` octets are written at a time: every `period` seconds, or so that they take `share` of the
-    link, or all the time. `answer`: the receiver answers each with so many octets. `nap`: it reads
+    `size` bytes are written at a time: every `period` seconds, or so that they take `share` of the
+    link, or all the time. `answer`: the receiver answers each with so many bytes. `nap`: it reads
     64 KiB and sleeps so many seconds. `bulk_s`: so long it writes all the time instead, after as
     long of the other, in turns.
     """

@@ -46,8 +46,8 @@ def test_own_pcaps_without_anything_else_give_a_report(root, snakemake, tmp_path
     assert (tmp_path / "results/mine/report.html").exists()
 
 
-def test_the_octets_between_the_sites_are_those_of_the_senders_captures(captured_demo, command):
-    """To the octet, counted once more from the packets of the captures."""
+def test_the_bytes_between_the_sites_are_those_of_the_senders_captures(captured_demo, command):
+    """To the byte, counted once more from the packets of the captures."""
     sites = {"pc1": "west", "pc2": "west", "pc3": "east", "pc4": "east"}
     expected = {}
     for record in sorted((captured_demo / "runs").glob("*/run.json")):

@@ -86,7 +86,7 @@ def test_the_bytes_of_the_flows_are_what_the_ranks_sent_plus_framing(swept, root
                 here, there = rank["host"], ranks[int(peer)]["host"]
                 if here == there:
                     continue  # not on the wire
-                # A SYN or FIN that was sent again is one repeated octet, and no payload.
+                # A SYN or FIN that was sent again is one repeated byte, and no payload.
                 again = "greatest(syn_packets - 1, 0) + greatest(fin_packets - 1, 0)"
                 [(found,)] = duckdb.sql(
                     f"select sum(payload_bytes - retransmitted_bytes + {again}) from {flows} "

@@ -112,7 +112,7 @@ def waves(run) -> list[pl.DataFrame]:
 def test_traffic_comes_in_waves_and_the_first_is_the_longest(measured):
     """Maassen, figure 3: a wave for each phase; in the first all states are generated.
 
-    By the octets of a wave, which are the same on every machine; how long it takes is not.
+    By the bytes of a wave, which are the same on every machine; how long it takes is not.
     """
     measured.holds(check_waves)
 

@@ -84,7 +84,7 @@ def test_show_tells_of_a_log(tmp_path: Path) -> None:
 
 
 def test_zeek_and_the_native_parser_count_the_same(tmp_path: Path) -> None:
-    """Where a flow is one for both, packets and octets are the same, to the last."""
+    """Where a flow is one for both, packets and bytes are the same, to the last."""
     compared = 0
     for log in sorted(ZEEK_LOGS.rglob("conn.log.gz")):
         capture = PCAPS / log.parent.relative_to(ZEEK_LOGS)

@@ -246,7 +246,7 @@ def test_a_value_of_another_type_is_told_with_its_line(tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "out/x.parquet").height == 200_001
 
 
-def test_octets_that_are_no_text_are_kept_as_escapes(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_kept_as_escapes(tmp_path: Path) -> None:
     columns = {"ts": ("time", "1.000000"), "name": ("string", "é?")}
     octets = log("x", 3, columns).encode().replace(b"\xc3\xa9?", b"\xff\xc3", 1)
     (tmp_path / "x.log").write_bytes(octets)

@@ -55,9 +55,9 @@ const fn between_ns(from: u64, to: u64) -> i64 {
 }
 
 fn read(packet: &[u8; PACKET_BYTES], place: usize) -> u64 {
-    let mut octets = [0; 8];
-    octets.copy_from_slice(&packet[place..place + 8]);
-    u64::from_be_bytes(octets)
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&packet[place..place + 8]);
+    u64::from_be_bytes(bytes)
 }
 
 fn write(packet: &mut [u8; PACKET_BYTES], place: usize, stamp: u64) {

@@ -175,8 +175,8 @@ fn each_flow(tables: &Tables) {
     ];
     let [repeated, sent @ ..] = columns.map(|column| tables.numbers("flows", column));
     for (row, repeated) in repeated.into_iter().enumerate() {
-        let octets = sent.iter().filter_map(|values| values[row]).sum();
-        assert!(repeated.unwrap_or_default() <= octets);
+        let bytes = sent.iter().filter_map(|values| values[row]).sum();
+        assert!(repeated.unwrap_or_default() <= bytes);
     }
     for (flow, [packets, bytes, _]) in by_flow(tables, "messages", ["packets", "bytes", ""]) {
         let [all, _, payload] = flows[&flow];

@@ -2,9 +2,9 @@
 
 /// A set of bytes as disjoint ranges, in no order.
 #[derive(Default)]
-struct Octets(Vec<(i64, i64)>);
+struct ByteSet(Vec<(i64, i64)>);
 
-impl Octets {
+impl ByteSet {
     /// How many bytes from `from` to before `to` are in the set.
     fn count(&self, from: i64, to: i64) -> i64 {
         let shared = |range: &(i64, i64)| (range.1.min(to) - range.0.max(from)).max(0);
@@ -61,7 +61,7 @@ pub const ACK: u8 = 16;
 /// What is counted of one direction.
 #[derive(Default)]
 pub struct Side {
-    octets: Octets,
+    bytes: ByteSet,
     highest_payload: Option<i64>,
     /// Payload came behind a FIN or RST, a SYN behind other bytes, or a FIN into a hole: what is late then is
     /// a matter of taste.
@@ -93,8 +93,8 @@ impl Side {
         // The first payload is not late, whatever numbers were seen without any.
         let highest = self.highest_payload.unwrap_or(from);
         let ended = self.fin_packets + self.rst_packets > 0;
-        self.odd |= segment.payload > 0 && ended || segment.has(SYN) && !self.octets.0.is_empty();
-        let behind = self.octets.0.iter().map(|range| range.1).max();
+        self.odd |= segment.payload > 0 && ended || segment.has(SYN) && !self.bytes.0.is_empty();
+        let behind = self.bytes.0.iter().map(|range| range.1).max();
         self.odd |= segment.has(FIN) && behind.is_some_and(|behind| segment.end() < behind);
         if segment.has(RST) {
             self.rst_packets += 1;
@@ -102,17 +102,17 @@ impl Side {
         }
         self.syn_packets += i64::from(segment.has(SYN));
         self.fin_packets += i64::from(segment.has(FIN));
-        let repeated = self.octets.count(segment.seq, segment.end());
+        let repeated = self.bytes.count(segment.seq, segment.end());
         self.retransmitted_packets += i64::from(repeated > 0);
         self.retransmitted_bytes += repeated;
         let to = from + segment.payload;
         if segment.payload > 0 {
             // Late is what lies below the highest byte, and below the highest payload byte: a FIN may overtake.
             let below = to.min(highest).min(behind.unwrap_or(from));
-            let late = (below - from) - self.octets.count(from, below);
+            let late = (below - from) - self.bytes.count(from, below);
             self.out_of_order_packets += i64::from(below > from && late > 0);
             self.highest_payload = Some(highest.max(to));
         }
-        self.octets.add(segment.seq, segment.end());
+        self.bytes.add(segment.seq, segment.end());
     }
 }

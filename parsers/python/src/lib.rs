@@ -3,7 +3,7 @@
 mod failure;
 mod held;
 mod matching;
-mod octets;
+mod unpacked;
 mod parse;
 mod settings;
 
@@ -36,7 +36,7 @@ mod _parsers {
     #[pymodule_export]
     use super::matching::match_captures;
     #[pymodule_export]
-    use super::octets::{Unpacked, count};
+    use super::unpacked::{Unpacked, count};
     #[pymodule_export]
     use super::parse::parse;
     #[pymodule_export]

@@ -35,7 +35,7 @@ impl Blocks {
 }
 
 impl Write for Blocks {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self
             .full
             .last()
@@ -49,8 +49,8 @@ impl Write for Blocks {
         let Some(last) = self.full.last_mut() else {
             return Ok(0);
         };
-        let count = octets.len().min(last.capacity() - last.len());
-        last.extend_from_slice(&octets[..count]);
+        let count = bytes.len().min(last.capacity() - last.len());
+        last.extend_from_slice(&bytes[..count]);
         self.length += count;
         Ok(count)
     }

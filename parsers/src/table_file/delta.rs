@@ -136,8 +136,8 @@ fn pack<const WIDTH: usize>(values: &[i64; MINIBLOCK], out: &mut Vec<u8>) {
     }
     each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
     let mut packed = [0; MINIBLOCK * 8];
-    for (octets, word) in packed.as_chunks_mut().0.iter_mut().zip(words) {
-        *octets = word.to_le_bytes();
+    for (bytes, word) in packed.as_chunks_mut().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
     }
     out.extend_from_slice(&packed[..WIDTH * MINIBLOCK / 8]);
 }

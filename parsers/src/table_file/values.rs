@@ -156,7 +156,7 @@ impl Values {
             Held::Bits(bits) => {
                 out.extend(bits.chunks(8).map(|eight| {
                     let places = eight.iter().enumerate();
-                    places.fold(0, |octet, (place, &bit)| octet | u8::from(bit) << place)
+                    places.fold(0, |byte, (place, &bit)| byte | u8::from(bit) << place)
                 }));
                 bits.clear();
                 return Encoding::PLAIN;

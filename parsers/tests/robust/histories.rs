@@ -199,7 +199,7 @@ fn an_answer_of_an_older_connection_says_nothing_of_the_new_one() {
 }
 
 #[test]
-fn rtt_samples_take_the_newest_segment_and_none_where_an_octet_was_sent_twice() {
+fn rtt_samples_take_the_newest_segment_and_none_where_a_byte_was_sent_twice() {
     let data = |seq| segment(false, 16, seq, 0, 100);
     let ack = |number| segment(true, 16, 0, number, 0);
     let bytes = capture(&[

@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ranges_count_as_a_set_of_octets_does(parts in prop::collection::vec((0_i64..300, 1_i64..40), 1..80)) {
+        fn ranges_count_as_a_set_of_bytes_does(parts in prop::collection::vec((0_i64..300, 1_i64..40), 1..80)) {
             let mut ranges = Ranges::default();
             let mut bytes = BTreeSet::new();
             for (from, length) in parts {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use flowsweep_parsers::{Input, Octets};
+use flowsweep_parsers::{Input, UnpackedBytes};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,10 +12,10 @@ use crate::failure::failure;
 
 /// The plain bytes of a file, unpacked if it is compressed.
 #[pyclass(module = "flowsweep._parsers")]
-pub(crate) struct Unpacked(Mutex<Octets>);
+pub(crate) struct Unpacked(Mutex<UnpackedBytes>);
 
 impl Unpacked {
-    fn octets(&self) -> MutexGuard<'_, Octets> {
+    fn lock(&self) -> MutexGuard<'_, UnpackedBytes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -24,35 +24,35 @@ impl Unpacked {
 impl Unpacked {
     #[new]
     fn new(path: PathBuf, name: String) -> PyResult<Self> {
-        let octets = Octets::open(&Input::File { path, name }).map_err(failure)?;
-        Ok(Self(Mutex::new(octets)))
+        let bytes = UnpackedBytes::open(&Input::File { path, name }).map_err(failure)?;
+        Ok(Self(Mutex::new(bytes)))
     }
 
     /// The next part; empty at the end.
     fn part<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        py.detach(|| self.octets().advance());
-        PyBytes::new(py, self.octets().part())
+        py.detach(|| self.lock().advance());
+        PyBytes::new(py, self.lock().part())
     }
 
     /// Why the file ended before its end, if it did.
     fn fault(&self) -> Option<String> {
-        self.octets().fault()
+        self.lock().fault()
     }
 
     /// Bytes of the file as it is stored that were read so far.
     #[getter]
     fn consumed(&self) -> u64 {
-        self.octets().consumed()
+        self.lock().consumed()
     }
 }
 
-/// How often a pattern of one or two octets stands in `octets`; occurrences may overlap.
+/// How often a pattern of one or two bytes stands in `bytes`; occurrences may overlap.
 #[pyfunction]
-pub(crate) fn count(py: Python<'_>, octets: &[u8], pattern: &[u8]) -> PyResult<usize> {
+pub(crate) fn count(py: Python<'_>, bytes: &[u8], pattern: &[u8]) -> PyResult<usize> {
     let (first, second) = match *pattern {
         [first] => (first, None),
         [first, second] => (first, Some(second)),
-        _ => return Err(PyValueError::new_err("a pattern has one octet or two")),
+        _ => return Err(PyValueError::new_err("a pattern has one byte or two")),
     };
-    Ok(py.detach(|| flowsweep_parsers::count(octets, first, second)))
+    Ok(py.detach(|| flowsweep_parsers::count(bytes, first, second)))
 }

@@ -11,13 +11,13 @@ use crate::source::Source;
 const ROOM: usize = 1 << 20;
 
 /// The plain bytes of an input, one part after the other; unpacked if it is compressed.
-pub struct Octets {
+pub struct UnpackedBytes {
     source: Source,
     consumed: Arc<AtomicU64>,
     begun: bool,
 }
 
-impl Octets {
+impl UnpackedBytes {
     /// Opens `input` and looks at its first bytes to learn how it is compressed.
     pub fn open(input: &Input) -> Result<Self, Error> {
         let consumed = Arc::default();
@@ -28,7 +28,7 @@ impl Octets {
         })
     }
 
-    /// Reads on: [`Octets::part`] is the next part then.
+    /// Reads on: [`UnpackedBytes::part`] is the next part then.
     pub fn advance(&mut self) {
         let used = if self.begun {
             self.source.bytes().len()
@@ -55,19 +55,19 @@ impl Octets {
     }
 }
 
-/// How often one octet, or two in a row, stand in `octets`; occurrences of two may overlap.
+/// How often one byte, or two in a row, stand in `bytes`; occurrences of two may overlap.
 ///
 /// The sums of 255 places fit a byte, which lets the compiler compare many bytes at once:
 /// about ten times as fast as `bytes.count` of Python 3.11.
-pub fn count(octets: &[u8], first: u8, second: Option<u8>) -> usize {
+pub fn count(bytes: &[u8], first: u8, second: Option<u8>) -> usize {
     let Some(second) = second else {
         let is_it = |part: &[u8]| -> u8 { part.iter().map(|&at| u8::from(at == first)).sum() };
-        return octets
+        return bytes
             .chunks(255)
             .map(|part| usize::from(is_it(part)))
             .sum();
     };
-    let Some(behind) = octets.get(1..) else {
+    let Some(behind) = bytes.get(1..) else {
         return 0;
     };
     let are_it = |(part, next): (&[u8], &[u8])| -> u8 {
@@ -76,7 +76,7 @@ pub fn count(octets: &[u8], first: u8, second: Option<u8>) -> usize {
             .map(|(&at, &then)| u8::from(at == first) & u8::from(then == second))
             .sum()
     };
-    let parts = octets.chunks(255).zip(behind.chunks(255));
+    let parts = bytes.chunks(255).zip(behind.chunks(255));
     parts.map(|both| usize::from(are_it(both))).sum()
 }
 
@@ -88,11 +88,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_are_those_of_a_plain_search(octets in prop::collection::vec(0_u8..3, 0..2000)) {
-            let ones = octets.split(|&at| at == 1).count() - 1;
-            prop_assert_eq!(count(&octets, 1, None), ones);
-            let pairs = octets.windows(2).filter(|pair| *pair == [1, 1]).count();
-            prop_assert_eq!(count(&octets, 1, Some(1)), pairs);
+        fn counts_are_those_of_a_plain_search(bytes in prop::collection::vec(0_u8..3, 0..2000)) {
+            let ones = bytes.split(|&at| at == 1).count() - 1;
+            prop_assert_eq!(count(&bytes, 1, None), ones);
+            let pairs = bytes.windows(2).filter(|pair| *pair == [1, 1]).count();
+            prop_assert_eq!(count(&bytes, 1, Some(1)), pairs);
         }
     }
 }
