@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
+import os
 import statistics
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import tiny
 
 from flowsweep.analysis.slowdown import Median
 from flowsweep.render import differences, page
-from flowsweep.warehouse import Warehouse
+from flowsweep.warehouse import Warehouse, facts
 
 SCATTER = (1.0, 0.99, 1.02, 0.98, 1.01, 1.005)
 
@@ -110,6 +112,37 @@ def test_the_other_way_round_is_the_inverse(both: tuple[Path, Path]) -> None:
         for pair in (both, both[::-1])
     )
     assert all(math.isclose(there[rtt] * here[rtt], 1, rel_tol=1e-3) for rtt in there)
+
+
+@pytest.mark.parametrize("earlier", [[], ["totals"], ["totals", "message_rate"]])
+def test_own_facts_are_not_locked_while_those_of_the_other_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: list[str]
+) -> None:
+    """Who makes facts waits for whoever reads some there: two comparisons would wait for ever."""
+    here = tiny.runs(tmp_path / "here", runs(AFTER, scatter=(1.0,)))
+    there = tiny.runs(tmp_path / "there", runs(BEFORE, scatter=(1.0,)))
+    update = facts.Kept._update
+    updated, locked = [], []
+
+    def update_and_look(kept: facts.Kept, *inputs: Any) -> bool:
+        updated.append(kept._directory)
+        if kept._directory == there:
+            folder = os.open(here, os.O_RDONLY)
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                locked.append(here)
+            os.close(folder)
+        return update(kept, *inputs)
+
+    monkeypatch.setattr(facts.Kept, "_update", update_and_look)
+    warehouse = Warehouse(here, against=there)
+    with warehouse.reading():
+        for name in earlier:
+            warehouse.rows(name)
+        assert warehouse.rows("against").height
+    assert {here, there} == {*updated}
+    assert not locked
 
 
 def test_one_run_has_no_interval(tmp_path: Path) -> None:

@@ -14,7 +14,15 @@ from hypothesis import given, settings
 from sending import ASKED, add_tables, experiment, rows, sent
 
 from flowsweep.files import owned
-from flowsweep.warehouse import Warehouse, facts, figure_names, parts, reports_folder, signatures
+from flowsweep.warehouse import (
+    Warehouse,
+    database,
+    facts,
+    figure_names,
+    parts,
+    reports_folder,
+    signatures,
+)
 
 FOLDER = reports_folder() / "facts"
 FACTS = sorted(path.stem for path in FOLDER.glob("*.sql"))
@@ -78,6 +86,22 @@ def test_a_second_warehouse_opens_what_the_first_one_kept(tmp_path: Path) -> Non
     more.write_parquet(path, metadata={owned.TABLE_MARK.decode(): "host_totals"})
     assert sent(tmp_path) == {"r0": 301, "r1": 601, "r2": 901}
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_a_second_question_about_little_makes_all_facts_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_small: bool
+) -> None:
+    if not is_small:
+        monkeypatch.setattr(database, "SMALL_BYTES", 0)
+    experiment(tmp_path)
+    warehouse = Warehouse(tmp_path)
+    warehouse.rows("message_rate")
+    first = {*files(tmp_path)}
+    assert first < {*FACTS}
+    warehouse.rows("requirement")
+    assert first < {*files(tmp_path)}
+    assert ({*files(tmp_path)} == {*FACTS}) is is_small
 
 
 def test_adding_a_run_makes_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,10 +73,10 @@ class Definition:
 
 @dataclass(frozen=True)
 class Other:
-    """Another experiment: what it is called, and who runs a query over its tables."""
+    """Another experiment: its name, and its points and outcomes."""
 
     name: str
-    select: Select
+    side: against.Side
 
 
 def definition(name: str) -> Definition:
@@ -109,7 +109,9 @@ def rows(name: str, select: Select, other: Other | None = None) -> dict[str, Row
     if name in _ROWS:
         return {name: _ROWS[name](select)}
     if name == "against_points":
-        return {name: [] if other is None else _against(select, other)}
+        return {
+            name: [] if other is None else against.rows(read_side(select), other.side, other.name)
+        }
     from flowsweep.analysis import estimates
 
     made = estimates.estimate(
@@ -162,15 +164,12 @@ def _name_ratios(select: Select) -> Rows:
     return side_by_side.rows(pairs.rows(named=True), times.rows(named=True))
 
 
-def _against(select: Select, other: Other) -> Rows:
-    own, its = (
-        against.Side(
-            one("select * from points order by point").rows(named=True),
-            one(OUTCOMES).rows(named=True),
-        )
-        for one in (select, other.select)
+def read_side(select: Select) -> against.Side:
+    """What is compared of one experiment: its points and their outcomes."""
+    return against.Side(
+        select("select * from points order by point").rows(named=True),
+        select(OUTCOMES).rows(named=True),
     )
-    return against.rows(own, its, other.name)
 
 
 def _axis_thresholds(select: Select) -> Rows:

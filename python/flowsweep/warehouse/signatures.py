@@ -33,6 +33,18 @@ def state(tables: Path) -> list[tuple[str, int, int]]:
     return found
 
 
+def are_smaller_than(tables: Path, limit_bytes: int) -> bool:
+    """Whether the tables of all runs together have less than `limit_bytes`."""
+    total = 0
+    for folder in layout.run_folders(tables):
+        for _, file in layout.files_of(folder):
+            with suppress(OSError):
+                total += file.stat().st_size
+            if total >= limit_bytes:
+                return False
+    return True
+
+
 def runs_with_tables(tables: Path) -> int:
     """Number of the runs that have tables."""
     return sum(1 for _ in layout.run_folders(tables))
