@@ -20,7 +20,7 @@ from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate],
+@settings(max_examples=10, deadline=None, derandomize=True, phases=[Phase.generate],
           suppress_health_check=list(HealthCheck))  # fmt: skip
 @given(made.experiments())
 def test_random_experiments_add_up(experiment: list[made.Run]) -> None:

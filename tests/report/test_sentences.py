@@ -22,10 +22,11 @@ from grid import PC1, PC3, one_run
 from hypothesis import HealthCheck, Phase, given, settings
 from sentences import SENTENCES, Asked, Sentence
 
+from flowsweep.analysis.adds_up import contradictions
 from flowsweep.render import distributions, page
 from flowsweep.render.figure import Context, Figure
 from flowsweep.render.sections import Section, sections
-from flowsweep.warehouse import Warehouse
+from flowsweep.warehouse import Warehouse, figure_names
 
 #: How often each conditional sentence was printed, and not, where its figure was drawn.
 SEEN: dict[tuple[str, str], set[bool]] = defaultdict(set)
@@ -85,8 +86,9 @@ def read(asked: Asked, query: str, caption: str) -> set[str]:
     return found
 
 
-def check(directory: Path, are_rendered: bool = True) -> None:
-    """All sentences of an experiment."""
+def check(directory: Path, are_rendered: bool = True) -> Asked | None:
+    """Checks all sentences of an experiment; its tables, where it has a caption."""
+    asked = None
     for asked, query, caption in captions(directory, are_rendered):
         if not asked.rows(query).height:
             continue
@@ -95,6 +97,7 @@ def check(directory: Path, are_rendered: bool = True) -> None:
             printed = sentence.pattern in found
             assert printed == sentence.due(asked), f"{query}: {sentence.pattern}: {caption}"  # type: ignore[misc]
             SEEN[query, sentence.pattern].add(printed)
+    return asked
 
 
 @pytest.mark.parametrize("name", ["one_app", "two_apps", "full"])
@@ -224,7 +227,11 @@ def test_sentences_are_true_of_addresses_of_no_site(tmp_path: Path) -> None:
 @given(made.experiments())
 def test_sentences_are_true_of_random_experiments(experiment: list[made.Run]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        check(made.write(Path(folder), experiment))
+        directory = made.write(Path(folder), experiment)
+        asked = check(directory)
+        # Its tables are made: `test_adds_up` has fewer experiments of this kind for that.
+        warehouse = asked.warehouse if asked else Warehouse(directory)
+        assert [str(one) for one in contradictions(warehouse, figure_names())] == []
 
 
 def test_every_condition_was_met_and_not_met() -> None:

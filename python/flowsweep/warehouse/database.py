@@ -80,12 +80,12 @@ class Warehouse:
         self._compared: computed.Other | None = None
         self._is_anew = is_anew or only is not None or against is not None
         self._is_reading = False
-        self._state: object = None
         self._connect()
         self._kept = Kept(directory, self.catalog.digests, self._write_facts, self._copy)
 
     def _connect(self) -> None:
         """Begins anew, with nothing made."""
+        self._state = signatures.state(self.tables)
         self.catalog = Catalog(self.tables)
         self.connection = settings.connect()
         self._is_small = signatures.are_smaller_than(self.tables, SMALL_BYTES)

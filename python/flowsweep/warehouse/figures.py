@@ -20,10 +20,18 @@ def paths(folder: Path) -> dict[str, Path]:
     Args:
         folder: The folder `reports`.
     """
-    folders = [folder / "figures", *(folder / "papers").glob("*/figures")]
+    papers = folder / "papers"
+    changed_ns = papers.stat().st_mtime_ns if papers.is_dir() else 0
+    folders = [folder / "figures", *_list_paper_folders(papers, changed_ns)]
     return dict(
         _find_paths(tuple((one, one.stat().st_mtime_ns) for one in folders if one.is_dir()))
     )
+
+
+@cache
+def _list_paper_folders(papers: Path, _changed_ns: int) -> tuple[Path, ...]:
+    """Where the questions of each paper may be; listed anew when a paper is added."""
+    return tuple(paper / "figures" for paper in sorted(papers.glob("*/")))
 
 
 @cache
