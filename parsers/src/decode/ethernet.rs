@@ -32,16 +32,15 @@ impl Walk<'_> {
             0x88e7 => Ok(self.skip(4, Layer::Ethernet)),
             // FabricPath: two bytes of tag, then the carried frame.
             0x8903 => Ok(self.skip(2, Layer::Ethernet)),
-            // 802.1BR, VN-Tag, HSR (IEC 62439-3) and 802.1CB: a tag, then an EtherType.
-            0x893f => self.tag(6),
+            // 802.1BR, a tag of Marvell's switch chips behind two bytes reserved, VN-Tag, HSR (IEC 62439-3) and 802.1CB: a tag,
+            // then an EtherType.
+            0x893f | 0xdada => self.tag(6),
             0x8926 | 0x892f | 0xf1c1 => self.tag(4),
             // TRILL, RFC 6325 3: how many words of options the first two bytes say; then the carried frame.
             0x22f3 => {
                 let options = usize::from(self.u16(0)? >> 6 & 0x1f);
                 Ok(self.skip(6 + 4 * options, Layer::Ethernet))
             }
-            // Marvell's tag of a switch chip: two bytes reserved, then the tag.
-            0xdada => self.tag(6),
             0x4305 => self.mesh(),
             0xd28b => self.arista(),
             // Cisco's metadata: a version, how many words of options, these, then an EtherType.
@@ -200,7 +199,7 @@ mod tests {
         ]);
     }
 
-    /// What protects a frame stands behind it: the value of MACsec, the trailer of parallel redundancy.
+    /// What protects a frame stands behind it: the value of `MACsec`, the trailer of parallel redundancy.
     #[test]
     fn what_stands_behind_a_frame_is_no_payload() {
         let protected = zeros_then(12, &[0x88, 0xe5, 0, 0, 0, 0, 0, 1, 8, 0]);

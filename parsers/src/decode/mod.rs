@@ -171,6 +171,10 @@ pub(crate) struct Packet {
     pub unread_rdma: bool,
     /// Packets in its frame behind this one.
     pub others: u16,
+    /// Transmitter and sequence control of its frame of IEEE 802.11; 0 where there is none.
+    pub frame_number: u64,
+    /// That frame was sent again: its receiver did not acknowledge it at once.
+    pub is_retry: bool,
     /// The TCP fields below are valid.
     pub tcp: bool,
     pub tcp_flags: u16,
@@ -239,6 +243,7 @@ pub(crate) fn decode(
     packet.tcp = false;
     (packet.rdma, packet.unread_rdma) = (None, false);
     packet.others = 0;
+    (packet.frame_number, packet.is_retry) = (0, false);
     (packet.ident, packet.ttl, packet.checksum_field) = (0, 0, 0);
     packet.ecn = ecn::NOT_CAPABLE;
     (packet.link_bytes, packet.transport_at) = (0, 0);

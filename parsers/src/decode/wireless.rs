@@ -33,6 +33,13 @@ impl Walk<'_> {
         if control[0] & 0x4f != 0x08 || control[1] & 0x40 != 0 {
             return Err(Stop::NotIp);
         }
+        // The transmitter's address, and behind another address which fragment of which frame it is.
+        let (sender, number) = (self.chunk::<6>(10)?, self.chunk::<2>(22)?);
+        let sender = sender
+            .iter()
+            .fold(0, |all, &byte| all << 8 | u64::from(byte));
+        self.packet.frame_number = sender << 16 | u64::from(u16::from_le_bytes(*number));
+        self.packet.is_retry = control[1] & 0x08 != 0;
         let mut length: usize = 24;
         // To and from a distribution system: a fourth address.
         length += if control[1] & 3 == 3 { 6 } else { 0 };

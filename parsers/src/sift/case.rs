@@ -84,7 +84,10 @@ impl Case {
         };
         let is_elsewhere = seen.times(own.point) < seen.sent;
         let opens_anew = pair.is_some_and(|pair| pair.opens_anew(packet));
-        let within_ns = if opens_anew {
+        let is_retry = own.is_retry_of(other);
+        let within_ns = if is_retry {
+            LATEST_NS
+        } else if opens_anew {
             SAME_PLACE_NS
         } else if is_elsewhere {
             elsewhere_ns
@@ -106,12 +109,12 @@ impl Case {
         Self {
             may_be_copied: waited <= within_ns && !other_network && !earlier,
             within_ns,
-            is_sure: identified_copy || late_copy || routed,
+            is_sure: is_retry || identified_copy || late_copy || routed,
             is_elsewhere,
-            shows_delay: pair.is_some() && !is_elsewhere && is_once,
+            shows_delay: pair.is_some() && !is_elsewhere && is_once && !is_retry,
             waited,
-            opens_anew,
-            is_other_life: earlier || opens_anew,
+            opens_anew: opens_anew && !is_retry,
+            is_other_life: earlier || opens_anew && !is_retry,
             recorded: match (pair, talk) {
                 (Some(pair), _) => pair.recorded(packet),
                 (None, Some(talk)) if talk.run_before <= MOST_RECORDED => talk.run_before,

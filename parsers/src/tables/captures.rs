@@ -110,7 +110,7 @@ columns! {
         => rows.int(|row| row.time_regressions);
     Column::new("largest_step_back_ns", Int64, "ns", "The most by which a packet is earlier than the packet before it in the file; 0: none is.", "")
         => rows.int(|row| row.largest_step_back);
-    Column::new("duplicate_packets", Int64, "packets", "Copies of other packets of the capture, as mirrors of two ports, bridges and several interfaces record them: in no flow, rate, retransmission or RTT. Told from packets that were sent again by the IPv4 identification, or where there is none by the packets beside them, which are recorded as often.", "RFC 6864")
+    Column::new("duplicate_packets", Int64, "packets", "Copies of other packets of the capture, as mirrors of two ports, bridges and several interfaces record them: in no flow, rate, retransmission or RTT. Told from packets that were sent again by the IPv4 identification, or where there is none by the packets beside them, which are recorded as often; frames of IEEE 802.11 that the radio sent again by their number. Packets of no flow, such as ARP, are not looked at.", "RFC 6864")
         => rows.int(|row| row.sifted.duplicate_packets);
     Column::new("duplicate_bytes", Int64, "B", "Their lengths on the wire.", "")
         => rows.int(|row| row.sifted.duplicate_bytes);
