@@ -42,6 +42,8 @@ pub(super) struct Case {
     pub(super) is_sure: bool,
     /// The other one was seen at another place more often.
     pub(super) is_elsewhere: bool,
+    /// The other one was sent into another virtual network.
+    pub(super) is_other_network: bool,
     /// If it is a copy, others come as late at the same place: its host would not have sent it again so soon.
     pub(super) shows_delay: bool,
     /// Time since the other one.
@@ -111,6 +113,7 @@ impl Case {
             within_ns,
             is_sure: is_retry || identified_copy || late_copy || routed,
             is_elsewhere,
+            is_other_network: other_network,
             shows_delay: pair.is_some() && !is_elsewhere && is_once && !is_retry,
             waited,
             opens_anew: opens_anew && !is_retry,
@@ -120,6 +123,13 @@ impl Case {
                 (None, Some(talk)) if talk.run_before <= MOST_RECORDED => talk.run_before,
                 _ => 0,
             },
+        }
+    }
+    /// Takes in whether the packets of its connection come once more, behind the end.
+    pub(super) fn take_replay(&mut self, is_replay: bool) {
+        if is_replay {
+            (self.may_be_copied, self.is_sure) = (true, true);
+            (self.opens_anew, self.is_other_life, self.shows_delay) = (false, false, false);
         }
     }
 }
