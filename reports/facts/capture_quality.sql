@@ -128,6 +128,7 @@ final as (
         - coalesce(bad_checksum_packets, 0) as other_undecoded_packets,
         unverified_packets,
         unread_tcp_packets,
+        unread_subframes,
         time_regressions,
         largest_step_back_ns,
         fragments,

@@ -23,6 +23,7 @@ contract as (
         null::bigint as unverified_packets,
         null::bigint as unread_tcp_packets,
         null::bigint as unread_rdma_packets,
+        null::bigint as unread_subframes,    -- behind the first of their frame
         null::bigint as tunnelled_packets,
         null::bigint as fragments,
         null::bigint as super_packets,       -- merged by offloading

@@ -51,6 +51,8 @@ CLEAN = {"packets": 10_000, "is_drops_known": True}
         ({"time_regressions": 10, "largest_step_back_ns": grades.STEP_NS - 1}, "B", set()),
         ({"time_regressions": 11, "largest_step_back_ns": 1}, "C", {grades.GAPS}),
         ({"unread_tcp_packets": 501}, "C", {grades.CONTENT}),
+        ({"unread_subframes": 1}, "C", {grades.CONTENT}),
+        ({"unread_subframes": 101}, "D", {grades.GAPS, grades.CONTENT}),
         ({"is_truncated": True}, "C", set()),
         ({"is_truncated": True, "is_drops_known": False}, "D", {grades.GAPS, grades.CONTENT}),
         ({"is_drops_known": False}, grades.UNKNOWN, set()),

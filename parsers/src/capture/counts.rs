@@ -28,6 +28,8 @@ pub(crate) struct CaptureRow {
     pub unverified: i64,
     pub unread_tcp: i64,
     pub unread_rdma: i64,
+    /// Packets behind the first of their frame.
+    pub others_in_frames: i64,
     pub fragments: i64,
     /// Packets that no network carries.
     longest: i64,
@@ -169,6 +171,7 @@ impl CaptureRow {
     /// Counts what became of `packet`.
     pub(crate) fn count_decoded(&mut self, packet: &Packet) {
         self.fragments += i64::from(packet.fragment);
+        self.others_in_frames += i64::from(packet.others);
         match packet.outcome {
             Outcome::Flow => {
                 if packet.tcp {

@@ -11,8 +11,14 @@ impl Walk<'_> {
 
     pub(super) fn ether_type(&mut self, kind: u16) -> Result<Layer, Stop> {
         match kind {
-            0x0800 => Ok(Layer::Ip4),
-            0x86dd => Ok(Layer::Ip6),
+            0x0800 => {
+                self.name_ip();
+                Ok(Layer::Ip4)
+            }
+            0x86dd => {
+                self.name_ip();
+                Ok(Layer::Ip6)
+            }
             // 802.1Q, 802.1ad and the older numbers of stacked tags.
             0x8100 | 0x88a8 | 0x9100 | 0x9200 => self.vlan(),
             0x8847 | 0x8848 => Ok(Layer::Mpls),
@@ -26,21 +32,23 @@ impl Walk<'_> {
             0x88e7 => Ok(self.skip(4, Layer::Ethernet)),
             // FabricPath: two bytes of tag, then the carried frame.
             0x8903 => Ok(self.skip(2, Layer::Ethernet)),
-            // 802.1BR, VN-Tag, HSR (IEC 62439-3) and 802.1CB: a tag, then an EtherType.
-            0x893f => self.tag(6),
+            // 802.1BR, a tag of Marvell's switch chips behind two bytes reserved, VN-Tag, HSR (IEC 62439-3) and 802.1CB: a tag,
+            // then an EtherType.
+            0x893f | 0xdada => self.tag(6),
             0x8926 | 0x892f | 0xf1c1 => self.tag(4),
             // TRILL, RFC 6325 3: how many words of options the first two bytes say; then the carried frame.
             0x22f3 => {
                 let options = usize::from(self.u16(0)? >> 6 & 0x1f);
                 Ok(self.skip(6 + 4 * options, Layer::Ethernet))
             }
+            0x4305 => self.mesh(),
             0xd28b => self.arista(),
             // Cisco's metadata: a version, how many words of options, these, then an EtherType.
             0x8909 => self.tag(2 + 4 * usize::from(self.u8(1)?)),
             0x880b => Ok(Layer::Ppp),
             0x88e5 => self.integrity(),
             value if value < 0x600 => Ok(Layer::Llc),
-            _ => Err(Stop::NotIp),
+            _ => Err(self.not_ip(Layer::EtherType(kind))),
         }
     }
 
@@ -55,6 +63,18 @@ impl Walk<'_> {
         let kind = self.u16(length)?;
         self.at += length + 2;
         Ok(typed(kind))
+    }
+
+    /// A mesh of batman-adv, `batadv_packet.h` of Linux: type and version, then a header of the type's length, then a frame.
+    fn mesh(&mut self) -> Result<Layer, Stop> {
+        let length = match self.chunk(0)? {
+            // To one node, also with the address of the sender, and to all.
+            [0x40, 15] => 10,
+            [0x42, 15] => 18,
+            [0x01, 15] => 14,
+            _ => return Err(Stop::NotIp),
+        };
+        Ok(self.skip(length, Layer::Ethernet))
     }
 
     /// The time stamp that Arista's switches put into mirrored frames ("Overview of Arista Timestamps"): a kind, a
@@ -98,7 +118,7 @@ impl Walk<'_> {
             }
             // IP's own service access point.
             (0x06, 0x06) => Ok(self.skip(3, Layer::Ip4)),
-            _ => Err(Stop::NotIp),
+            _ => Err(self.not_ip(Layer::Llc)),
         }
     }
 }
@@ -114,8 +134,8 @@ fn typed(kind: u16) -> Layer {
 
 #[cfg(test)]
 mod tests {
-    use crate::decode::Outcome;
-    use crate::decode::made::{all_lead_to_the_packet, decoded, zeros_then};
+    use crate::decode::made::{IP, all_lead_to_the_packet, decoded, zeros_then};
+    use crate::decode::{Outcome, whole};
 
     #[test]
     fn tags_lead_to_the_packet() {
@@ -129,9 +149,69 @@ mod tests {
                 ),
             ),
             (1, zeros_then(12, &[0x88, 0xe5, 0, 0, 0, 0, 0, 1, 8, 0])),
+            // A tag of Marvell's switch chips.
+            (1, zeros_then(12, &[0xda, 0xda, 0, 0, 0x40, 1, 0, 0, 8, 0])),
+            // Cisco's VN-Tag; seamless redundancy (IEC 62439-3); RFC 6325 with a word of options; FabricPath; 802.1ah.
+            (1, zeros_then(12, &[0x89, 0x26, 0, 1, 0, 2, 8, 0])),
+            (1, zeros_then(12, &[0x89, 0x2f, 0, 60, 0, 1, 8, 0])),
+            (
+                1,
+                zeros_then(
+                    12,
+                    &[&[0x22, 0xf3, 0, 0x41, 0, 1, 0, 2][..], &[0; 16], &[8, 0]].concat(),
+                ),
+            ),
+            (
+                1,
+                zeros_then(12, &[&[0x89, 3, 0, 1][..], &[0; 12], &[8, 0]].concat()),
+            ),
+            (
+                1,
+                zeros_then(
+                    12,
+                    &[&[0x88, 0xe7, 0, 0, 0, 1][..], &[0; 12], &[8, 0]].concat(),
+                ),
+            ),
+            // A mesh of batman-adv: to one, to one with the sender's address, to all.
+            (
+                1,
+                zeros_then(
+                    12,
+                    &[&[0x43, 5, 0x40, 15, 50][..], &[0; 7 + 12], &[8, 0]].concat(),
+                ),
+            ),
+            (
+                1,
+                zeros_then(
+                    12,
+                    &[&[0x43, 5, 0x42, 15, 50][..], &[0; 15 + 12], &[8, 0]].concat(),
+                ),
+            ),
+            (
+                1,
+                zeros_then(
+                    12,
+                    &[&[0x43, 5, 0x01, 15, 50][..], &[0; 11 + 12], &[8, 0]].concat(),
+                ),
+            ),
             // Cisco's metadata with a security group.
             (1, zeros_then(12, &[0x89, 9, 1, 1, 0, 1, 0, 2, 8, 0])),
         ]);
+    }
+
+    /// What protects a frame stands behind it: the value of `MACsec`, the trailer of parallel redundancy.
+    #[test]
+    fn what_stands_behind_a_frame_is_no_payload() {
+        let protected = zeros_then(12, &[0x88, 0xe5, 0, 0, 0, 0, 0, 1, 8, 0]);
+        let plain = zeros_then(12, &[8, 0]);
+        for (header, trailer) in [
+            (protected, vec![7; 16]),
+            (plain, vec![0, 1, 0xa0, 34, 0x88, 0xfb]),
+        ] {
+            let packet = whole(1, &[&header[..], &IP, &trailer].concat());
+            assert_eq!((packet.payload, packet.ip_bytes), (0, 28));
+            assert!(!packet.length_conflict);
+        }
     }
 
     #[test]

@@ -27,6 +27,7 @@ impl Walk<'_> {
         if header[0] >> 4 != 6 {
             return Err(Stop::Malformed);
         }
+        self.settle_ip6(&header)?;
         let stated = u32::from(u16::from_be_bytes([header[4], header[5]]));
         let jumbogram = if stated == 0 && header[6] == HOP_BY_HOP {
             self.jumbogram()

@@ -19,6 +19,9 @@ pub(crate) struct Link {
 
 pub(crate) const ETHERNET: u32 = 1;
 pub(crate) const LINUX_SLL2: u32 = 276;
+/// IEEE 802.11 behind the headers of two families of drivers.
+pub(super) const PRISM: u32 = 119;
+pub(super) const AVS: u32 = 163;
 /// A header that names the link type behind it.
 pub(super) const PPI: u32 = 192;
 /// The same of macOS, which wrote it under a number that is everybody's first.
@@ -55,6 +58,8 @@ static LINKS: &[Link] = &[
     link(107, "FRELAY", |walk| walk.frame_relay()),
     link(105, "IEEE802_11", |walk| walk.wireless()),
     link(127, "IEEE802_11_RADIOTAP", |walk| walk.radiotap()),
+    link(PRISM, "IEEE802_11_PRISM", |walk| walk.prism()),
+    link(AVS, "IEEE802_11_AVS", |walk| walk.avs()),
     link(PPI, "PPI", |walk| walk.per_packet_information()),
     link(239, "NFLOG", |walk| walk.netfilter_log()),
     link(7, "ARCNET_BSD", |walk| walk.arcnet(2)),
@@ -68,6 +73,13 @@ static LINKS: &[Link] = &[
     link(106, "", |walk| match walk.chunk(0) {
         Ok([0xaa, 0xaa, 0x03]) => Ok(Layer::Llc),
         _ => Ok(Layer::Ip),
+    }),
+    // IP over Fibre Channel, RFC 2625: two addresses of 8 bytes.
+    link(122, "", |walk| Ok(walk.skip(16, Layer::Llc))),
+    // ATM as SunOS has it: the lower half of the first byte says that LLC follows.
+    link(123, "", |walk| match walk.u8(0)? & 15 {
+        2 => Ok(walk.skip(4, Layer::Llc)),
+        _ => Err(Stop::NotIp),
     }),
     // OpenBSD's view into IPsec: family, key, flags.
     link(109, "", |walk| Ok(walk.skip(12, Layer::Ip))),
@@ -99,6 +111,14 @@ static LINKS: &[Link] = &[
     // Hilscher's tap, Broadcom's tag in front: four bytes about the port.
     link(240, "", |walk| Ok(walk.skip(4, Layer::Ethernet))),
     link(282, "", |walk| Ok(walk.skip(4, Layer::Ethernet))),
+    link(143, "", |walk| walk.docsis()),
+    link(197, "", |walk| walk.extensible_record()),
+    link(247, "INFINIBAND", |walk| walk.infiniband()),
+    // Ethernet with its preamble, IEEE 802.3br: the last byte of which says that a whole frame follows.
+    link(274, "", |walk| match walk.u8(7)? {
+        0xd5 => Ok(walk.skip(8, Layer::Ethernet)),
+        _ => Err(Stop::NotIp),
+    }),
     // IP over InfiniBand: a global routing header, an EtherType, two bytes reserved.
     link(242, "", |walk| {
         let kind = walk.u16(40)?;

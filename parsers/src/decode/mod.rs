@@ -4,6 +4,7 @@
 //! only where the ports are there; a tunnel whose content cannot be read counts for the tunnel's own flow.
 
 mod checksum;
+mod doubt;
 mod ethernet;
 pub(crate) mod fast;
 mod fragment;
@@ -25,6 +26,7 @@ pub(crate) mod segment;
 mod source_route;
 mod transport;
 mod tunnel;
+mod udp_tunnel;
 mod wireless;
 
 pub(crate) use checksum::{Checksum, filled_in, is_of_bytes, telling_bytes};
@@ -38,6 +40,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 
 use crate::records::Record;
+use doubt::Doubt;
 use lengths::Frame;
 use links::Link;
 use rdma::Rdma;
@@ -56,7 +59,7 @@ pub(crate) enum Outcome {
     Cut,
     /// A header contradicts itself.
     Malformed,
-    /// A checksum is wrong: whoever it is for discards it.
+    /// A checksum is wrong, as far as its bytes or the capture tell: whoever it is for discards it.
     BadChecksum,
 }
 
@@ -166,6 +169,12 @@ pub(crate) struct Packet {
     pub rdma: Option<Rdma>,
     /// It was sent to the port of RDMA, and has no header of it that can be read.
     pub unread_rdma: bool,
+    /// Packets in its frame behind this one.
+    pub others: u16,
+    /// Transmitter and sequence control of its frame of IEEE 802.11; 0 where there is none.
+    pub frame_number: u64,
+    /// That frame was sent again: its receiver did not acknowledge it at once.
+    pub is_retry: bool,
     /// The TCP fields below are valid.
     pub tcp: bool,
     pub tcp_flags: u16,
@@ -233,6 +242,8 @@ pub(crate) fn decode(
     packet.payload = 0;
     packet.tcp = false;
     (packet.rdma, packet.unread_rdma) = (None, false);
+    packet.others = 0;
+    (packet.frame_number, packet.is_retry) = (0, false);
     (packet.ident, packet.ttl, packet.checksum_field) = (0, 0, 0);
     packet.ecn = ecn::NOT_CAPABLE;
     (packet.link_bytes, packet.transport_at) = (0, 0);
@@ -249,12 +260,14 @@ pub(crate) fn decode(
         wire: record.wire,
         limit: None,
         frame: Frame::default(),
+        doubt: None,
         packet,
     };
     walk.begin_lengths(record, link);
     if let Err(stop) = walk.packet(link) {
         walk.stop(stop);
     }
+    walk.end_doubt();
     walk.end_lengths(record);
     if packet.checksum == Checksum::Wrong && packet.outcome == Outcome::Flow {
         packet.outcome = Outcome::BadChecksum;
@@ -269,6 +282,8 @@ enum Stop {
     UnknownLink,
     Cut,
     Malformed,
+    /// The header of the capture says that the frame came with errors.
+    Damaged,
 }
 
 /// What the bytes at the walk's place are.
@@ -297,6 +312,8 @@ struct Walk<'a> {
     limit: Option<u32>,
     /// How the lengths of frame and IP packets fit.
     frame: Frame,
+    /// What is no tunnel unless what follows proves it.
+    doubt: Option<Doubt>,
     packet: &'a mut Packet,
 }
 
@@ -340,6 +357,7 @@ impl Walk<'_> {
             Stop::UnknownLink => Outcome::UnknownLink,
             Stop::Cut => Outcome::Cut,
             Stop::Malformed => Outcome::Malformed,
+            Stop::Damaged => Outcome::BadChecksum,
         };
     }
 

@@ -40,6 +40,7 @@ impl Walk<'_> {
         if header[0] >> 4 != 4 || header_length < 20 {
             return Err(Stop::Malformed);
         }
+        self.settle_ip4(&header)?;
         let stated = u32::from(u16::from_be_bytes([header[2], header[3]]));
         let bytes = if stated == 0 {
             self.wire_left()

@@ -14,6 +14,8 @@ pub(crate) struct TcpOptions {
     pub window_scale: Option<u8>,
     /// SACK permitted, RFC 2018 2.
     pub sack_permitted: bool,
+    /// Timestamps, RFC 7323 3, among other options: those alone are not looked at.
+    pub stamped: bool,
     /// How many blocks of `sacks` are valid.
     pub sack_count: u8,
     /// SACK blocks, RFC 2018 3.
@@ -44,6 +46,7 @@ impl TcpOptions {
         self.mss = None;
         self.window_scale = None;
         self.sack_permitted = false;
+        self.stamped = false;
         self.sack_count = 0;
     }
 
@@ -77,6 +80,7 @@ impl TcpOptions {
                 (3, &[shift]) => self.window_scale = Some(shift.min(14)),
                 (4, []) => self.sack_permitted = true,
                 (5, blocks) => self.read_sacks(blocks),
+                (8, [_, _, _, _, _, _, _, _]) => self.stamped = true,
                 _ => {}
             }
             bytes = bytes.get(length..).unwrap_or_default();

@@ -25,6 +25,69 @@ impl Walk<'_> {
         Ok(self.skip(14 + route, Layer::Llc))
     }
 
+    /// DOCSIS MAC frames: how many bytes of extended header the second byte says, where a bit of the first one is set;
+    /// a frame of Ethernet behind that and a checksum.
+    pub(super) fn docsis(&mut self) -> Result<Layer, Stop> {
+        let control = self.u8(0)?;
+        // Packets of users: type 0, no parameter. The rest is management, requests, and several in one.
+        if control & 0xfe != 0 {
+            return Err(Stop::NotIp);
+        }
+        let extended = match control & 1 {
+            1 => usize::from(self.u8(1)?),
+            _ => 0,
+        };
+        Ok(self.skip(6 + extended, Layer::Ethernet))
+    }
+
+    /// Endace's extensible record format: 16 bytes, of which the ninth is the type and says whether headers of 8 bytes
+    /// follow, each of which says the same of the next one.
+    pub(super) fn extensible_record(&mut self) -> Result<Layer, Stop> {
+        let kind = self.u8(8)?;
+        self.at += 16;
+        let mut more = kind & 0x80 != 0;
+        for _ in 0..16 {
+            if !more {
+                break;
+            }
+            more = self.u8(0)? & 0x80 != 0;
+            self.at += 8;
+        }
+        match kind & 0x7f {
+            // HDLC, with PPP or Cisco's framing.
+            1 | 5 | 15 | 17 => Ok(Layer::Ppp),
+            // Ethernet, behind an offset and a byte of padding.
+            2 | 11 | 16 | 20 => Ok(self.skip(2, Layer::Ethernet)),
+            22 => Ok(Layer::Ip4),
+            23 => Ok(Layer::Ip6),
+            _ => Err(Stop::NotIp),
+        }
+    }
+
+    /// A frame of InfiniBand (InfiniBand Architecture Specification, volume 1, 5.2) that carries IP, RFC 4391: local and
+    /// global routing header, base and datagram header, an `EtherType`, two bytes reserved.
+    pub(super) fn infiniband(&mut self) -> Result<Layer, Stop> {
+        let next = self.u8(1)? & 3;
+        self.at += 8;
+        match next {
+            2 => {}
+            3 => self.at += 40,
+            _ => return Err(Stop::NotIp),
+        }
+        // Unreliable datagrams in one packet, without and with four bytes of immediate data.
+        let immediate = match self.u8(0)? {
+            0x64 => 0,
+            0x65 => 4,
+            _ => return Err(Stop::NotIp),
+        };
+        self.at += 12 + 8 + immediate;
+        let (kind, reserved) = (self.u16(0)?, self.u16(2)?);
+        if reserved != 0 {
+            return Err(Stop::NotIp);
+        }
+        Ok(self.skip(4, Layer::EtherType(kind)))
+    }
+
     /// OpenBSD's pf: its header's length is the first byte.
     pub(super) fn packet_filter_log(&mut self) -> Result<Layer, Stop> {
         let length = usize::from(self.u8(0)?);
@@ -107,6 +170,43 @@ mod tests {
             (226, zeros_then(24, &[])),
             (240, with_ethernet(&[0; 4])),
             (242, zeros_then(40, &[8, 0, 0, 0])),
+            (122, zeros_then(16, &snap)),
+            (123, [&[0x82, 0, 0, 32][..], &snap].concat()),
+            // Without an extended header and with one of three bytes.
+            (143, with_ethernet(&[0, 0, 0, 60, 1, 2])),
+            (143, with_ethernet(&[1, 3, 0, 60, 1, 2, 7, 8, 9])),
+            // Ethernet, with two extension headers; HDLC with Cisco's framing; IPv4.
+            (
+                197,
+                with_ethernet(&zeros_then(8, &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+            ),
+            (
+                197,
+                with_ethernet(
+                    &[
+                        &zeros_then(8, &[0x82, 0, 0, 0, 0, 0, 0, 0, 0x80])[..],
+                        &[0; 7],
+                        &[3],
+                        &[0; 9],
+                    ]
+                    .concat(),
+                ),
+            ),
+            (197, zeros_then(8, &[1, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0, 8, 0])),
+            (197, zeros_then(8, &[22, 0, 0, 0, 0, 0, 0, 0])),
+            // Local routing header, base and datagram header; with a global routing header and immediate data.
+            (
+                247,
+                [&[0, 2][..], &[0; 6], &[0x64], &[0; 19], &[8, 0, 0, 0]].concat(),
+            ),
+            (
+                247,
+                [&[0, 3][..], &[0; 46], &[0x65], &[0; 23], &[8, 0, 0, 0]].concat(),
+            ),
+            (
+                274,
+                with_ethernet(&[0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xd5]),
+            ),
             (281, zeros_then(16, &[8, 0])),
             (282, with_ethernet(&[0; 4])),
             (284, zeros_then(16, &[8, 0])),
@@ -121,6 +221,16 @@ mod tests {
         assert_eq!(outcome(149, &[0xff; 20]), Outcome::UnknownLink);
         assert_eq!(outcome(258, &[0xff; 20]), Outcome::Malformed);
         assert_eq!(outcome(178, &[0; 8]), Outcome::Malformed);
+        // Management, several in one, a reliable write, a part of a frame.
+        assert_eq!(outcome(143, &[0xc2; 6]), Outcome::NotIp);
+        assert_eq!(
+            outcome(247, &[0, 2, 0, 0, 0, 0, 0, 0, 0x0a]),
+            Outcome::NotIp
+        );
+        assert_eq!(
+            outcome(274, &[0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xe6]),
+            Outcome::NotIp
+        );
         // Compressed by RFC 1144.
         assert_eq!(outcome(8, &zeros_then(16, &[0x80])), Outcome::NotIp);
         assert_eq!(outcome(777, &[]), Outcome::UnknownLink);

@@ -42,6 +42,8 @@ pub(super) struct Case {
     pub(super) is_sure: bool,
     /// The other one was seen at another place more often.
     pub(super) is_elsewhere: bool,
+    /// The other one was sent into another virtual network.
+    pub(super) is_other_network: bool,
     /// If it is a copy, others come as late at the same place: its host would not have sent it again so soon.
     pub(super) shows_delay: bool,
     /// Time since the other one.
@@ -84,7 +86,10 @@ impl Case {
         };
         let is_elsewhere = seen.times(own.point) < seen.sent;
         let opens_anew = pair.is_some_and(|pair| pair.opens_anew(packet));
-        let within_ns = if opens_anew {
+        let is_retry = own.is_retry_of(other);
+        let within_ns = if is_retry {
+            LATEST_NS
+        } else if opens_anew {
             SAME_PLACE_NS
         } else if is_elsewhere {
             elsewhere_ns
@@ -106,17 +111,25 @@ impl Case {
         Self {
             may_be_copied: waited <= within_ns && !other_network && !earlier,
             within_ns,
-            is_sure: identified_copy || late_copy || routed,
+            is_sure: is_retry || identified_copy || late_copy || routed,
             is_elsewhere,
-            shows_delay: pair.is_some() && !is_elsewhere && is_once,
+            is_other_network: other_network,
+            shows_delay: pair.is_some() && !is_elsewhere && is_once && !is_retry,
             waited,
-            opens_anew,
-            is_other_life: earlier || opens_anew,
+            opens_anew: opens_anew && !is_retry,
+            is_other_life: earlier || opens_anew && !is_retry,
             recorded: match (pair, talk) {
                 (Some(pair), _) => pair.recorded(packet),
                 (None, Some(talk)) if talk.run_before <= MOST_RECORDED => talk.run_before,
                 _ => 0,
             },
+        }
+    }
+    /// Takes in whether the packets of its connection come once more, behind the end.
+    pub(super) fn take_replay(&mut self, is_replay: bool) {
+        if is_replay {
+            (self.may_be_copied, self.is_sure) = (true, true);
+            (self.opens_anew, self.is_other_life, self.shows_delay) = (false, false, false);
         }
     }
 }

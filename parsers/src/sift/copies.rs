@@ -18,6 +18,7 @@ use super::held::Held;
 use super::pair::Pair;
 use super::seen::{LONGEST_NS, Seen, sender};
 use super::window::Window;
+use crate::decode::flag;
 use crate::decode::segment::since;
 
 /// Contents that are looked at to learn how often a sender's packets were recorded, and how many suffice.
@@ -71,7 +72,7 @@ impl Copies {
     fn find_other(
         &mut self,
         packet: &Held,
-        pair: Option<&mut Pair>,
+        mut pair: Option<&mut Pair>,
         ahead: &mut Window,
     ) -> Option<u64> {
         let time = packet.segment.time;
@@ -97,6 +98,14 @@ impl Copies {
         };
         let late_ns = self.delays.get(&packet.identity.interface).copied();
         let mut case = Case::new(seen, packet, pair.as_deref(), talk, late_ns.unwrap_or(0));
+        let is_late = !case.may_be_copied && !case.is_other_network && case.waited <= LONGEST_NS;
+        if is_late
+            && let Some(pair) = pair
+                .as_deref_mut()
+                .filter(|pair| seen.time >= pair.latest.started)
+        {
+            case.take_replay(pair.is_replay(packet, || self.comes_again(packet, ahead)));
+        }
         case.may_be_copied &= !packet.identity.has_other_payload(&seen.identity);
         case.may_be_copied &= !self.asks.asked_since(seen.time, packet);
         case.may_be_copied &= case.is_sure || !self.is_resent(packet, case.within_ns);
@@ -139,6 +148,19 @@ impl Copies {
             pair.note_copy(packet);
         }
         self.contents.get(content).map(|seen| seen.number)
+    }
+
+    /// Whether what follows `packet`, a SYN, between the same endpoints was seen before, as it was.
+    fn comes_again(&self, packet: &Held, ahead: &mut Window) -> bool {
+        let again = ahead.find_ahead(|next| {
+            let is_syn = next.side() == packet.side() && next.segment.has(flag::SYN);
+            if !next.shares_ends(packet) || is_syn {
+                return None;
+            }
+            let content = next.identity.among(|content| self.contents.has(content));
+            Some(self.contents.has(content))
+        });
+        again == Some(true)
     }
 
     /// Notes that `packet`, or what it is a part of, was seen at another interface before.

@@ -12,6 +12,9 @@ use crate::decode::{Packet, TCP, UDP, filled_in, flag, is_of_bytes, telling_byte
 
 /// Bytes of a link header that name where a packet was seen: addresses, tags, interface.
 const LONGEST_LINK: usize = 64;
+/// The tag of seamless redundancy, IEC 62439-3 5.7, and behind it the path, which alone tells the two copies of a frame apart.
+const HSR: [u8; 2] = [0x89, 0x2f];
+const PATH: usize = 2;
 /// Bytes behind the header of a datagram that tell it from others where no checksum does.
 const PEEKED: usize = 24;
 
@@ -36,6 +39,9 @@ pub(crate) struct Identity {
     pub tags: u32,
     /// Length of the headers before the IP packet.
     pub link_bytes: u16,
+    /// Transmitter and number of the frame of IEEE 802.11, 0 for others, and whether that was sent again.
+    pub frame_number: u64,
+    pub is_retry: bool,
 }
 
 impl Identity {
@@ -68,7 +74,14 @@ impl Identity {
         };
         let tags = bytes
             .get(12..link)
-            .filter(|tags| link_type == ETHERNET && tags.len() > 2);
+            .filter(|tags| link_type == ETHERNET && tags.len() > 2)
+            .map(|tags| {
+                if tags.starts_with(&HSR) {
+                    &tags[HSR.len() + PATH..]
+                } else {
+                    tags
+                }
+            });
         Self {
             content,
             of_cut,
@@ -79,6 +92,8 @@ impl Identity {
             interface,
             tags: tags.map_or(0, |tags| hashing.hash_one(tags) as u32 | 1),
             link_bytes: packet.link_bytes as u16,
+            frame_number: packet.frame_number,
+            is_retry: packet.is_retry,
         }
     }
 
@@ -102,6 +117,11 @@ impl Identity {
     pub(crate) fn has_other_payload(&self, other: &Self) -> bool {
         let is_known = self.payload != 0 && other.payload != 0;
         is_known && self.payload != other.payload
+    }
+
+    /// Whether a packet alike came in the same frame, which a wireless host sent again by itself: IEEE 802.11-2020 10.3.2.14.
+    pub(crate) fn is_retry_of(&self, other: &Self) -> bool {
+        self.is_retry && self.frame_number != 0 && self.frame_number == other.frame_number
     }
 
     /// Whether a packet alike was sent into another virtual network: as often as there are networks, as what routers

@@ -39,6 +39,8 @@ pub(super) struct Pair {
     waiting: [Option<(u32, i64)>; 2],
     /// The shortest time from a packet of each side to its acknowledgement.
     halves: [Option<i64>; 2],
+    /// The packets of the latest life come once more, behind its end.
+    is_replayed: bool,
     /// Segments that may be divided on their way.
     parts: Option<Box<Parts>>,
 }
@@ -56,6 +58,7 @@ impl Pair {
             recorded: [[0; 4]; 2],
             waiting: [None; 2],
             halves: [None; 2],
+            is_replayed: false,
             parts: None,
         }
     }
@@ -69,6 +72,7 @@ impl Pair {
             self.earlier.remove(0);
         }
         self.earlier.push(before);
+        self.is_replayed = false;
         self.syn_time = None;
         self.latest.number
     }
@@ -98,6 +102,24 @@ impl Pair {
         packet.segment.flags() & (flag::SYN | flag::ACK) == flag::SYN
             && self.latest.has_ended()
             && !self.latest.was_refused()
+    }
+
+    /// Whether `packet`, which looks like one of the latest life and comes behind its end, is a copy: its handshake came once
+    /// more, with the identification or the time that each host gives to one packet alone. `follows` says whether what comes behind a SYN was seen
+    /// before, too.
+    pub(super) fn is_replay(&mut self, packet: &Held, follows: impl FnOnce() -> bool) -> bool {
+        if !self.latest.has_ended() || self.latest.was_refused() || packet.segment.has(flag::RST) {
+            return self.is_replayed && self.latest.has_ended();
+        }
+        if packet.segment.has(flag::SYN) {
+            let is_stamped = packet
+                .options
+                .as_deref()
+                .is_some_and(|options| options.stamped);
+            let is_own = is_stamped || packet.identity.ident != 0;
+            self.is_replayed |= is_own && (packet.segment.has(flag::ACK) || follows());
+        }
+        self.is_replayed
     }
 
     /// Time from a packet to what it makes the other side send, past any capture point, where that was seen.

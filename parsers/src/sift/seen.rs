@@ -70,6 +70,8 @@ impl Seen {
         }
         self.recorded += 1;
         self.time = packet.segment.time;
+        // Of a packet that a mesh passes on, the latest frame is the one that the radio sends again.
+        self.identity.frame_number = packet.identity.frame_number;
     }
 
     /// How often it was seen at `point`.

@@ -134,6 +134,11 @@ RULES = (
         "unread_tcp_packets", "of TCP cut behind the ports: their payload is not known",
         c=0.05, spoils=CONTENT,
     ),
+    Rule(
+        "unread_subframes",
+        "that follow another one in their frame of IEEE 802.11 (A-MSDU): in no flow",
+        c=0.0, d=0.01, spoils=CONTENT,
+    ),
     Rule("fragments", "of IP; those behind the first have no ports", noun="fragment"),
 )  # fmt: skip
 

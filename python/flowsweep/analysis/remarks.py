@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from flowsweep.units import counted
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 #: Columns of `flows` that tell connections apart, but for those that share their ports.
 ENDS = ("src_ip", "src_port", "dst_ip", "dst_port", "vlan", "tunnel", "tunnel_id")
+
+#: Of each direction: what two recordings of one connection have in common.
+SIZES = ("direction", "packets", "wire_bytes", "payload_bytes")
 
 
 def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str]]:
@@ -24,9 +28,15 @@ def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str
     fcs = int(captures["fcs_bytes"].max() or 0)  # type: ignore[arg-type]
     if fcs:
         yield "ok", f"packets end with {fcs} B of frame check sequence, which no length counts"
-    again, together = _with_shared_ports(flows)
+    again, together, alike = _with_shared_ports(flows)
     if again:
         yield "ok", f"{counted(again, 'connection')} on ports that an earlier one used"
+    if alike:
+        text = (
+            f"{counted(alike, 'connection')} like the one before on the same ports, to the packet"
+            " and the byte, within a second of it: was it recorded twice?"
+        )
+        yield "note", text
     if together:
         text = (
             f"{counted(together, 'connection')} on the ports of another one at the same time: does"
@@ -49,8 +59,11 @@ def window_probes(flows: pl.DataFrame) -> pl.Series:
     return flows["window_probes"].fill_null(0) if known else pl.zeros(flows.height, eager=True)
 
 
-def _with_shared_ports(flows: pl.DataFrame) -> tuple[int, int]:
-    """TCP connections between the ports of one before: those behind its end, and the others."""
+def _with_shared_ports(flows: pl.DataFrame) -> tuple[int, int, int]:
+    """TCP connections between the ports of one before: those behind its end, and the others.
+
+    Third: those of all that are like the one before, and begin within a second of it.
+    """
     import polars as pl
 
     forward = pl.col("direction") == "forward"
@@ -61,10 +74,17 @@ def _with_shared_ports(flows: pl.DataFrame) -> tuple[int, int]:
             pl.col(*ENDS).filter(forward).first(),
             pl.col("first_time").min(),
             pl.col("last_time").max(),
+            pl.struct(*SIZES).sort_by("direction").alias("sizes"),
         )
         .sort("first_time", "connection")
-        .with_columns(ended=pl.col("last_time").cum_max().shift(1).over(*ENDS))
+        .with_columns(
+            ended=pl.col("last_time").cum_max().shift(1).over(*ENDS),
+            since=pl.col("first_time").diff().over(*ENDS),
+            before=pl.col("sizes").shift(1).over(*ENDS),
+        )
     )
     shared = connections.filter(pl.col("ended").is_not_null())
     together = shared.filter(pl.col("first_time") < pl.col("ended")).height
-    return shared.height - together, together
+    soon = pl.col("since") <= timedelta(seconds=1)
+    alike = shared.filter(soon & (pl.col("sizes") == pl.col("before"))).height
+    return shared.height - together, together, alike

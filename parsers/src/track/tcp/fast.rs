@@ -273,6 +273,7 @@ mod tests {
                     mss: opens.then_some(1460),
                     window_scale: opens.then_some(7),
                     sack_permitted: opens,
+                    stamped: false,
                     sack_count: u8::from(step.sacked),
                     sacks,
                 },
