@@ -50,7 +50,9 @@ def main() -> int:
         text = path.read_text(encoding="utf-8", errors="replace")
         found += [f"{path}:{line}: {words}" for line, words in _prose(text)]
         for line, name in _names(path.suffix, text):
-            found.append(f'{path}:{line}: the name "{name}"; write {NAMES.get(name, "the noun first")}')
+            found.append(
+                f'{path}:{line}: the name "{name}"; write {NAMES.get(name, "the noun first")}'
+            )
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 

@@ -3,9 +3,9 @@
 mod failure;
 mod held;
 mod matching;
-mod unpacked;
 mod parse;
 mod settings;
+mod unpacked;
 
 use std::path::PathBuf;
 
@@ -36,9 +36,9 @@ mod _parsers {
     #[pymodule_export]
     use super::matching::match_captures;
     #[pymodule_export]
-    use super::unpacked::{Unpacked, count};
-    #[pymodule_export]
     use super::parse::parse;
+    #[pymodule_export]
+    use super::unpacked::{Unpacked, count};
     #[pymodule_export]
     use super::{check, columns, matched_tables, protocol, schema, stream, tables};
 

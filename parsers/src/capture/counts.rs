@@ -28,7 +28,7 @@ pub(crate) struct CaptureRow {
     pub unverified: i64,
     pub unread_tcp: i64,
     pub unread_rdma: i64,
-    /// Packets behind the first of their frame.
+    /// Packets behind the first in a frame of several (A-MSDU), which are not read.
     pub others_in_frames: i64,
     pub fragments: i64,
     /// Packets that no network carries.

@@ -1,8 +1,8 @@
-//! Whether a datagram to the port of a tunnel is one: a port alone proves nothing, any application may use it.
+//! Decides whether a datagram to the port of a tunnel is a tunnel: the port proves nothing, any application may use it.
 //!
-//! The packet inside has to fit: an IP header of its version whose length is what the datagram has room for, or whose
-//! checksum is right. Where an `EtherType` in front of it names IP, padding may follow the packet, and its end may be cut.
-//! Everything else is a datagram of its own.
+//! The datagram is a tunnel if an IP packet inside fits: its header has the right version, and its length fills the
+//! datagram or its checksum is right. Behind an `EtherType` that names IP, padding may follow the packet, and its end may
+//! be cut. Every other datagram counts in its own flow.
 
 use super::mpls::sums_up;
 use super::{Layer, Packet, Stop, Walk};
@@ -10,18 +10,18 @@ use super::{Layer, Packet, Stop, Walk};
 /// Bytes that may follow an IP packet in a frame inside: padding to 64 bytes.
 const PADDING: u32 = 64;
 
-/// What a datagram is until the packet inside proves that it is a tunnel.
+/// A datagram that has entered a tunnel which nothing proves yet.
 pub(super) struct Doubt {
-    /// The packet without the tunnel.
+    /// The packet as it was before the tunnel header was read.
     before: Packet,
-    /// Where the datagram ends in the frame.
+    /// Place in the frame where the datagram ends.
     end: u32,
-    /// An `EtherType` says that IP follows.
+    /// A header of the tunnel names IP by its `EtherType`.
     is_named: bool,
 }
 
 impl Walk<'_> {
-    /// From here on `end`, where the datagram ends, has to be that of a packet inside.
+    /// Enters a tunnel that a packet inside has to prove; the datagram ends at `end`.
     pub(super) fn begin_doubt(&mut self, end: u32) {
         self.doubt = Some(Doubt {
             before: self.packet.clone(),
@@ -30,7 +30,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Takes back a tunnel that is none.
+    /// Leaves the tunnel if nothing has proved it: the datagram counts in its own flow.
     #[inline]
     pub(super) fn end_doubt(&mut self) {
         if self.doubt.is_some() {
@@ -45,7 +45,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A header names IP by its `EtherType`.
+    /// Notes that a header names IP by its `EtherType`.
     #[inline]
     pub(super) fn name_ip(&mut self) {
         if let Some(doubt) = &mut self.doubt {
@@ -53,8 +53,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Here begins what is no IP. It is the content of a tunnel where it is what Ethernet carries beside IP: ARP for
-    /// Ethernet and IP, spanning tree, LLDP.
+    /// Handles content other than IP: ARP, spanning tree and LLDP prove a tunnel that carries Ethernet, all else does not.
     #[cold]
     pub(super) fn not_ip(&mut self, layer: Layer) -> Stop {
         let is_known = match layer {
@@ -69,7 +68,7 @@ impl Walk<'_> {
         Stop::NotIp
     }
 
-    /// Looks whether the IPv4 packet with `header`, which begins here, can be that of a tunnel.
+    /// Checks the IPv4 packet that begins here against the room in the datagram.
     #[inline]
     pub(super) fn settle_ip4(&mut self, header: &[u8; 20]) -> Result<(), Stop> {
         let Some(doubt) = &self.doubt else {
@@ -94,14 +93,14 @@ impl Walk<'_> {
         self.settle(fits)
     }
 
-    /// The same of IPv6.
+    /// Checks the IPv6 packet that begins here, likewise; its header has no checksum, so its next header must be a usual one.
     #[inline]
     pub(super) fn settle_ip6(&mut self, header: &[u8; 40]) -> Result<(), Stop> {
         let Some(doubt) = &self.doubt else {
             return Ok(());
         };
         let total = 40 + u32::from(u16::from_be_bytes([header[4], header[5]]));
-        // Hop-by-hop options, what hosts send most, extension headers, routing, and nothing.
+        // Extension headers, transport, routing and tunnel protocols, and none.
         let is_usual = matches!(
             header[6],
             0 | 4
@@ -132,7 +131,7 @@ impl Walk<'_> {
                 | 140
                 | 143
         );
-        // Teredo's own addresses, RFC 4380 2.6: trailers may follow the packet.
+        // Trailers may follow packets between Teredo's own addresses, RFC 4380 2.6.
         let is_teredo = |at: usize| header[at..at + 4] == [0x20, 1, 0, 0];
         let fits = match doubt.end.checked_sub(self.at as u32) {
             None => false,

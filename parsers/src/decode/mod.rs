@@ -59,7 +59,7 @@ pub(crate) enum Outcome {
     Cut,
     /// A header contradicts itself.
     Malformed,
-    /// A checksum is wrong, as far as its bytes or the capture tell: whoever it is for discards it.
+    /// A checksum is wrong, or the capture marks the frame as damaged: its receiver discards it.
     BadChecksum,
 }
 
@@ -169,11 +169,11 @@ pub(crate) struct Packet {
     pub rdma: Option<Rdma>,
     /// It was sent to the port of RDMA, and has no header of it that can be read.
     pub unread_rdma: bool,
-    /// Packets in its frame behind this one.
+    /// Further packets in the same frame (A-MSDU), which are not read.
     pub others: u16,
     /// Transmitter and sequence control of its frame of IEEE 802.11; 0 where there is none.
     pub frame_number: u64,
-    /// That frame was sent again: its receiver did not acknowledge it at once.
+    /// That frame has the retry bit: the radio sent it again because nobody acknowledged it.
     pub is_retry: bool,
     /// The TCP fields below are valid.
     pub tcp: bool,
@@ -312,7 +312,7 @@ struct Walk<'a> {
     limit: Option<u32>,
     /// How the lengths of frame and IP packets fit.
     frame: Frame,
-    /// What is no tunnel unless what follows proves it.
+    /// A tunnel that a packet inside has to prove.
     doubt: Option<Doubt>,
     packet: &'a mut Packet,
 }

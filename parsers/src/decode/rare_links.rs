@@ -40,8 +40,8 @@ impl Walk<'_> {
         Ok(self.skip(6 + extended, Layer::Ethernet))
     }
 
-    /// Endace's extensible record format: 16 bytes, of which the ninth is the type and says whether headers of 8 bytes
-    /// follow, each of which says the same of the next one.
+    /// Endace's extensible record format (ERF): a header of 16 bytes. Its ninth byte is the type, and tells whether an
+    /// extension header of 8 bytes follows; the first byte of each extension header tells the same of the next one.
     pub(super) fn extensible_record(&mut self) -> Result<Layer, Stop> {
         let kind = self.u8(8)?;
         self.at += 16;
@@ -54,8 +54,9 @@ impl Walk<'_> {
             self.at += 8;
         }
         match kind & 0x7f {
-            // HDLC, with PPP or Cisco's framing.
-            1 | 5 | 15 | 17 => Ok(Layer::Ppp),
+            // HDLC with PPP's or Cisco's framing; of several channels, behind four bytes that name the channel.
+            1 | 10 | 15 | 19 => Ok(Layer::Ppp),
+            5 | 17 => Ok(self.skip(4, Layer::Ppp)),
             // Ethernet, behind an offset and a byte of padding.
             2 | 11 | 16 | 20 => Ok(self.skip(2, Layer::Ethernet)),
             22 => Ok(Layer::Ip4),
@@ -175,7 +176,7 @@ mod tests {
             // Without an extended header and with one of three bytes.
             (143, with_ethernet(&[0, 0, 0, 60, 1, 2])),
             (143, with_ethernet(&[1, 3, 0, 60, 1, 2, 7, 8, 9])),
-            // Ethernet, with two extension headers; HDLC with Cisco's framing; IPv4.
+            // Ethernet, with two extension headers; HDLC with Cisco's framing, also of several channels; IPv4.
             (
                 197,
                 with_ethernet(&zeros_then(8, &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
@@ -193,6 +194,14 @@ mod tests {
                 ),
             ),
             (197, zeros_then(8, &[1, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0, 8, 0])),
+            (
+                197,
+                zeros_then(8, &[10, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0, 8, 0]),
+            ),
+            (
+                197,
+                zeros_then(8, &[5, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 0x0f, 0, 8, 0]),
+            ),
             (197, zeros_then(8, &[22, 0, 0, 0, 0, 0, 0, 0])),
             // Local routing header, base and datagram header; with a global routing header and immediate data.
             (

@@ -2,10 +2,10 @@
 
 use super::{Layer, Stop, Walk};
 
-/// Bits of radiotap's field `Flags`: bytes of padding behind the header of the frame; a wrong frame check sequence.
+/// Bits of radiotap's `Flags`: the frame header is padded to four bytes; its frame check sequence is wrong.
 const PADDED: u8 = 0x20;
 const DAMAGED: u8 = 0x40;
-/// Bits of radiotap's first word: a field of 8 bytes before `Flags`, the field itself, another word.
+/// Bits of radiotap's first word: a timer of 8 bytes precedes `Flags`; `Flags` is there; another word follows.
 const TIMER: u32 = 1;
 const FLAGS: u32 = 1 << 1;
 const MORE: u32 = 1 << 31;
@@ -17,7 +17,7 @@ impl Walk<'_> {
         self.data_frame(control, false)
     }
 
-    /// The same in a tunnel of an access point: some write the two bytes of frame control in the other order.
+    /// A frame in the tunnel of an access point; some access points swap the two bytes of frame control.
     pub(super) fn tunnelled_wireless(&mut self) -> Result<Layer, Stop> {
         let [first, second] = *self.chunk::<2>(0)?;
         if first & 0x0f != 0x08 && second & 0x0f == 0x08 {
@@ -27,13 +27,13 @@ impl Walk<'_> {
         }
     }
 
-    /// `is_padded`: zeros up to a multiple of four bytes follow the header.
+    /// Steps over the header of a data frame; if `is_padded`, zeros follow it up to a multiple of four bytes.
     fn data_frame(&mut self, control: [u8; 2], is_padded: bool) -> Result<Layer, Stop> {
         // Version 0, type data, a subtype that carries data, not protected.
         if control[0] & 0x4f != 0x08 || control[1] & 0x40 != 0 {
             return Err(Stop::NotIp);
         }
-        // The transmitter's address, and behind another address which fragment of which frame it is.
+        // Address of the transmitter, and sequence control: number of the frame and of its fragment.
         let (sender, number) = (self.chunk::<6>(10)?, self.chunk::<2>(22)?);
         let sender = sender
             .iter()
@@ -68,12 +68,12 @@ impl Walk<'_> {
         Ok(self.skip(length, Layer::Llc))
     }
 
-    /// How many subframes of an A-MSDU begin `offset` from here, as far as they were captured: addresses, a length, so many
-    /// bytes, padding to a multiple of four.
+    /// Counts the captured subframes of an A-MSDU, the first of which begins at `offset`: two addresses, a length, as many
+    /// bytes, padding to a multiple of four (IEEE 802.11-2020 9.3.2.2.2).
     fn subframes(&self, mut offset: usize) -> u16 {
         let mut count = 0;
         while let Ok(length) = self.u16(offset + 12) {
-            // Less than LLC: the frame check sequence, padding.
+            // Too short for LLC: this is padding, or the frame check sequence.
             if length < 8 || self.wire_left() < offset as u32 + 14 + u32::from(length) {
                 break;
             }
@@ -83,7 +83,7 @@ impl Walk<'_> {
         count
     }
 
-    /// Radiotap: a length, and fields that the bits of its first words announce.
+    /// Steps over radiotap: a length, and the fields that the bits of its first words announce.
     pub(super) fn radiotap(&mut self) -> Result<Layer, Stop> {
         let length = usize::from(u16::from_le_bytes(*self.chunk(2)?));
         let flags = self.radiotap_flags(length)?;
@@ -98,7 +98,7 @@ impl Walk<'_> {
         self.data_frame(control, flags & PADDED != 0)
     }
 
-    /// The field `Flags` of a radiotap header of `length` bytes; 0 without.
+    /// Reads `Flags` of a radiotap header of `length` bytes; 0 if it has none.
     fn radiotap_flags(&self, length: usize) -> Result<u8, Stop> {
         let word = |at: usize| Ok(u32::from_le_bytes(*self.chunk(at)?));
         let first = word(4)?;
@@ -110,7 +110,7 @@ impl Walk<'_> {
             at += 4;
         }
         at += 4;
-        // Fields are aligned to their size.
+        // Each field is aligned to its size.
         if first & TIMER != 0 {
             at = at.next_multiple_of(8) + 8;
         }

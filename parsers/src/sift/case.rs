@@ -42,7 +42,7 @@ pub(super) struct Case {
     pub(super) is_sure: bool,
     /// The other one was seen at another place more often.
     pub(super) is_elsewhere: bool,
-    /// The other one was sent into another virtual network.
+    /// The earlier packet was sent into another virtual network.
     pub(super) is_other_network: bool,
     /// If it is a copy, others come as late at the same place: its host would not have sent it again so soon.
     pub(super) shows_delay: bool,
@@ -125,7 +125,8 @@ impl Case {
             },
         }
     }
-    /// Takes in whether the packets of its connection come once more, behind the end.
+
+    /// Decides for a copy if the whole connection is recorded once more after its end.
     pub(super) fn take_replay(&mut self, is_replay: bool) {
         if is_replay {
             (self.may_be_copied, self.is_sure) = (true, true);

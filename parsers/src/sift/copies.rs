@@ -150,7 +150,7 @@ impl Copies {
         self.contents.get(content).map(|seen| seen.number)
     }
 
-    /// Whether what follows `packet`, a SYN, between the same endpoints was seen before, as it was.
+    /// Whether the packet behind `packet`, a SYN, between the same endpoints was seen before.
     fn comes_again(&self, packet: &Held, ahead: &mut Window) -> bool {
         let again = ahead.find_ahead(|next| {
             let is_syn = next.side() == packet.side() && next.segment.has(flag::SYN);

@@ -12,7 +12,8 @@ use crate::decode::{Packet, TCP, UDP, filled_in, flag, is_of_bytes, telling_byte
 
 /// Bytes of a link header that name where a packet was seen: addresses, tags, interface.
 const LONGEST_LINK: usize = 64;
-/// The tag of seamless redundancy, IEC 62439-3 5.7, and behind it the path, which alone tells the two copies of a frame apart.
+/// The tag of seamless redundancy (HSR, IEC 62439-3 5.7), and the length of the path behind it: the two copies of a frame
+/// differ in the path alone.
 const HSR: [u8; 2] = [0x89, 0x2f];
 const PATH: usize = 2;
 /// Bytes behind the header of a datagram that tell it from others where no checksum does.
@@ -39,7 +40,7 @@ pub(crate) struct Identity {
     pub tags: u32,
     /// Length of the headers before the IP packet.
     pub link_bytes: u16,
-    /// Transmitter and number of the frame of IEEE 802.11, 0 for others, and whether that was sent again.
+    /// Transmitter and sequence control of the 802.11 frame, 0 for other links; and its retry bit.
     pub frame_number: u64,
     pub is_retry: bool,
 }
@@ -119,7 +120,7 @@ impl Identity {
         is_known && self.payload != other.payload
     }
 
-    /// Whether a packet alike came in the same frame, which a wireless host sent again by itself: IEEE 802.11-2020 10.3.2.14.
+    /// Whether both packets came in one 802.11 frame that the radio sent twice (IEEE 802.11-2020 10.3.2.14).
     pub(crate) fn is_retry_of(&self, other: &Self) -> bool {
         self.is_retry && self.frame_number != 0 && self.frame_number == other.frame_number
     }

@@ -39,7 +39,7 @@ pub(super) struct Pair {
     waiting: [Option<(u32, i64)>; 2],
     /// The shortest time from a packet of each side to its acknowledgement.
     halves: [Option<i64>; 2],
-    /// The packets of the latest life come once more, behind its end.
+    /// The latest connection has ended, and its packets are recorded once more.
     is_replayed: bool,
     /// Segments that may be divided on their way.
     parts: Option<Box<Parts>>,
@@ -104,9 +104,9 @@ impl Pair {
             && !self.latest.was_refused()
     }
 
-    /// Whether `packet`, which looks like one of the latest life and comes behind its end, is a copy: its handshake came once
-    /// more, with the identification or the time that each host gives to one packet alone. `follows` says whether what comes behind a SYN was seen
-    /// before, too.
+    /// Whether `packet`, which equals one of the latest connection and was recorded after its end, is a copy. It is if the
+    /// handshake was recorded again with the same identification or timestamp, which a host gives to one packet only.
+    /// `follows` says whether the packet behind a SYN was seen before, too.
     pub(super) fn is_replay(&mut self, packet: &Held, follows: impl FnOnce() -> bool) -> bool {
         if !self.latest.has_ended() || self.latest.was_refused() || packet.segment.has(flag::RST) {
             return self.is_replayed && self.latest.has_ended();

@@ -70,7 +70,7 @@ impl Seen {
         }
         self.recorded += 1;
         self.time = packet.segment.time;
-        // Of a packet that a mesh passes on, the latest frame is the one that the radio sends again.
+        // A mesh passes a packet on in several frames; the radio repeats the latest of them.
         self.identity.frame_number = packet.identity.frame_number;
     }
 

@@ -4,13 +4,13 @@ mod ahead;
 mod compression;
 mod input;
 mod members;
-mod unpacked;
 mod open_input;
+mod unpacked;
 mod unpacking;
 mod window;
 
 pub use compression::Compression;
 pub use input::Input;
-pub use unpacked::{UnpackedBytes, count};
 pub(crate) use open_input::Stamp;
+pub use unpacked::{UnpackedBytes, count};
 pub(crate) use window::{Source, window};

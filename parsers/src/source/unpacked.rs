@@ -62,10 +62,7 @@ impl UnpackedBytes {
 pub fn count(bytes: &[u8], first: u8, second: Option<u8>) -> usize {
     let Some(second) = second else {
         let is_it = |part: &[u8]| -> u8 { part.iter().map(|&at| u8::from(at == first)).sum() };
-        return bytes
-            .chunks(255)
-            .map(|part| usize::from(is_it(part)))
-            .sum();
+        return bytes.chunks(255).map(|part| usize::from(is_it(part))).sum();
     };
     let Some(behind) = bytes.get(1..) else {
         return 0;
