@@ -1,4 +1,4 @@
-"""Frames of IEEE 802.11 that were sent again by the radio are copies of one packet."""
+"""802.11 frames that a radio sent twice carry one packet."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from conversation import MS, US, Conversation, Kind, whole
 from made_captures import flow_rows, tables
 
 COUNTS = ("packets", "payload_bytes", "retransmitted_packets", "retransmitted_bytes")
-#: Of a packet that has no IPv4 identification, of one that has one, of one without a TCP header in
-#: the usual place.
+#: Packets without an IPv4 identification, with one, and with a longer header.
 KINDS = [Kind(identified=False), Kind(), Kind(v6=True)]
 
 
 def air(frame: bytes, number: int, *, retry: bool = False) -> bytes:
-    """A data frame with what an Ethernet frame has; each sender counts its own frames."""
+    """Puts the content of an Ethernet frame into a data frame; each sender numbers its own frames."""
     control = bytes([0x08, 0x09 if retry else 0x01])
     source = frame[26:30] if frame[12:14] == b"\x08\0" else frame[34:38]
     sender = b"\2\1" + source
@@ -26,7 +25,7 @@ def air(frame: bytes, number: int, *, retry: bool = False) -> bytes:
 
 
 def aired(made: Conversation, delay: int, *, retry: bool, same: bool = True) -> bytes:
-    """Each third packet once more after `delay`, in the same frame or in one of its own."""
+    """Sends each third packet again after `delay`, in the same frame or in one of its own."""
     packets = []
     for number, (time, frame) in enumerate(made.packets):
         packets.append((time, air(frame, 2 * number)))
@@ -47,13 +46,13 @@ def test_a_frame_that_the_radio_sent_again_is_a_copy(kind: Kind, delay: int) -> 
 
 @pytest.mark.parametrize("retry", [False, True])
 def test_a_packet_in_another_frame_was_sent_by_its_host(retry: bool) -> None:
-    """Its number is another one: TCP sent again, 15 ms later, without an identification."""
+    """The frame has another number: TCP sent the segment again 15 ms later."""
     made = whole(Kind(identified=False), 5)
     found = tables(aired(made, 15 * MS, retry=retry, same=False))
     assert found["captures"]["duplicate_packets"].to_list() == [0]
 
 
-def test_frames_that_hold_several_packets_are_told_of() -> None:
+def test_packets_behind_the_first_of_a_frame_are_counted() -> None:
     frame = whole(Kind(), 1).packets[3][1]
     subframe = frame[:12] + struct.pack(">H", len(frame) - 6) + b"\xaa\xaa\3\0\0\0" + frame[12:]
     padding = bytes(-len(subframe) % 4)

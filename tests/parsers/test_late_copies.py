@@ -1,4 +1,4 @@
-"""Copies that come behind the end of their connection, and what looks like them."""
+"""Copies of a connection that were recorded after its end, and connections that look like copies."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ KINDS = [
     (Kind(v6=True), True),
     (Kind(turned=True, vlan=7), False),
 ]
-#: Of these nothing tells.
-UNTOLD = [Kind(identified=False), Kind(v6=True)]
+#: Nothing in their packets tells a copy from a replay.
+AMBIGUOUS = [Kind(identified=False), Kind(v6=True)]
 
 
 def short(kind: Kind) -> Conversation:
@@ -93,23 +93,23 @@ def test_one_direction_alone_recorded_again_is_one(
     assert twice["flows"].equals(once["flows"])
 
 
-@pytest.mark.parametrize("kind", UNTOLD)
-def test_where_nothing_tells_a_copy_from_a_replay_it_is_said(kind: Kind, tmp_path: Path) -> None:
-    """Both are another connection, with the same numbers and no time in its packets."""
+@pytest.mark.parametrize("kind", AMBIGUOUS)
+def test_a_copy_that_may_be_a_replay_is_remarked_on(kind: Kind, tmp_path: Path) -> None:
+    """It counts as a second connection, which has the same numbers and no timestamps."""
     path = recorded_again(short(kind), 200 * MS).write(tmp_path / "a.pcap")
     assert tables(path)["flows"]["connection"].n_unique() == 2
     notes = [(note.level, note.text) for note in summarise(path).notes]
-    text = "1 connection like the one before on the same ports, to the packet and the byte"
+    text = "1 connection with the same packets and bytes as the one before on the same ports"
     assert [level for level, note in notes if note.startswith(text)] == ["note"]
 
 
-@pytest.mark.parametrize("kind", [Kind(), *UNTOLD])
+@pytest.mark.parametrize("kind", [Kind(), *AMBIGUOUS])
 @pytest.mark.parametrize("with_times", [False, True])
 @pytest.mark.parametrize("answer", [500_000, 700_000])
 def test_another_connection_on_the_same_ports_is_none(
     kind: Kind, with_times: bool, answer: int, tmp_path: Path
 ) -> None:
-    """With the number of the first SYN, and of its answer: its packets have their own times."""
+    """It has the same initial numbers, but its packets have their own timestamps or identification."""
     made = short(kind)
     following = made.again(replace(kind, server_isn=answer))
     begin = 200 * MS
@@ -124,9 +124,9 @@ def test_another_connection_on_the_same_ports_is_none(
     assert found["flows"]["connection"].n_unique() == 2
 
 
-@pytest.mark.parametrize("kind", [Kind(), *UNTOLD])
+@pytest.mark.parametrize("kind", [Kind(), *AMBIGUOUS])
 def test_a_lone_syn_behind_an_end_is_no_copy(kind: Kind, tmp_path: Path) -> None:
-    """Whatever follows it has to be a copy too."""
+    """A copy of a SYN is followed by copies of what followed the SYN."""
     made = short(kind)
     made.packets.append((200 * MS, made.packets[0][1]))
     found = tables(made.write(tmp_path / "a.pcap"))

@@ -118,7 +118,7 @@ def test_the_other_way_round_is_the_inverse(both: tuple[Path, Path]) -> None:
 def test_own_facts_are_not_locked_while_those_of_the_other_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: list[str]
 ) -> None:
-    """Who makes facts waits for whoever reads some there: two comparisons would wait for ever."""
+    """Making facts waits for their readers: two comparisons could wait for each other for ever."""
     here = tiny.runs(tmp_path / "here", runs(AFTER, scatter=(1.0,)))
     there = tiny.runs(tmp_path / "there", runs(BEFORE, scatter=(1.0,)))
     update = facts.Kept._update

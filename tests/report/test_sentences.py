@@ -87,7 +87,11 @@ def read(asked: Asked, query: str, caption: str) -> set[str]:
 
 
 def check(directory: Path, are_rendered: bool = True) -> Asked | None:
-    """Checks all sentences of an experiment; its tables, where it has a caption."""
+    """Checks all sentences of an experiment.
+
+    Returns:
+        Its tables; None if no figure has a caption.
+    """
     asked = None
     for asked, query, caption in captions(directory, are_rendered):
         if not asked.rows(query).height:
@@ -229,7 +233,7 @@ def test_sentences_are_true_of_random_experiments(experiment: list[made.Run]) ->
     with tempfile.TemporaryDirectory() as folder:
         directory = made.write(Path(folder), experiment)
         asked = check(directory)
-        # Its tables are made: `test_adds_up` has fewer experiments of this kind for that.
+        # The tables are made already, so `test_adds_up` needs fewer experiments of this kind.
         warehouse = asked.warehouse if asked else Warehouse(directory)
         assert [str(one) for one in contradictions(warehouse, figure_names())] == []
 

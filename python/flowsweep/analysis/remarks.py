@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: Columns of `flows` that tell connections apart, but for those that share their ports.
 ENDS = ("src_ip", "src_port", "dst_ip", "dst_port", "vlan", "tunnel", "tunnel_id")
 
-#: Of each direction: what two recordings of one connection have in common.
+#: Columns of a direction that two recordings of one connection have in common.
 SIZES = ("direction", "packets", "wire_bytes", "payload_bytes")
 
 
@@ -33,8 +33,8 @@ def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str
         yield "ok", f"{counted(again, 'connection')} on ports that an earlier one used"
     if alike:
         text = (
-            f"{counted(alike, 'connection')} like the one before on the same ports, to the packet"
-            " and the byte, within a second of it: was it recorded twice?"
+            f"{counted(alike, 'connection')} with the same packets and bytes as the one before on the"
+            " same ports, less than a second later: may have been recorded twice"
         )
         yield "note", text
     if together:
@@ -60,9 +60,11 @@ def window_probes(flows: pl.DataFrame) -> pl.Series:
 
 
 def _with_shared_ports(flows: pl.DataFrame) -> tuple[int, int, int]:
-    """TCP connections between the ports of one before: those behind its end, and the others.
+    """Counts TCP connections that use the ports of an earlier one.
 
-    Third: those of all that are like the one before, and begin within a second of it.
+    Returns:
+        Those that begin after its end, those that begin before it, and those of both that have the
+        same packets and bytes and begin less than a second after it.
     """
     import polars as pl
 

@@ -165,7 +165,7 @@ def _name_ratios(select: Select) -> Rows:
 
 
 def read_side(select: Select) -> against.Side:
-    """What is compared of one experiment: its points and their outcomes."""
+    """Reads the points of an experiment and their outcomes, which are compared."""
     return against.Side(
         select("select * from points order by point").rows(named=True),
         select(OUTCOMES).rows(named=True),

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 #: More rows than so many are taken from DuckDB as Arrow.
 MANY_ROWS = 50_000
-#: Tables below this size are read by one thread: handing hundreds of small queries to several costs
-#: more than it gains. Measured: the demo (6.4 MB) takes 15 % less CPU and no more time, 300 runs of
-#: 32 MB take a third longer. All of their facts are made as soon as a second question needs one.
+#: One thread reads tables below this size, because several threads cost more than they gain on
+#: hundreds of small queries. Measured: the demo (6.4 MB) takes 15 % less CPU and no more time; 300
+#: runs of 32 MB take a third longer. A second question about such tables makes all of their facts.
 SMALL_BYTES = 16 << 20
 #: Rows of a group in a Parquet file whose columns hold lists.
 LIST_ROWS = 2_048
@@ -201,10 +201,10 @@ class Warehouse:
                 self._make(name)
 
     def _read_other(self) -> None:
-        """Reads the other experiment before the facts of this one are locked.
+        """Reads the other experiment before this one's facts are locked.
 
-        Its own facts may lack. Who makes them waits until nobody reads facts in that folder, which
-        may be this one, or one whose readers wait for this one.
+        The other's facts may have to be made, which waits for every reader of facts in its folder.
+        That reader may be this process, or one that waits for this process in the same way.
         """
         if self._other is not None and self._compared is None:
             name = self._other.directory.absolute().name
@@ -221,7 +221,7 @@ class Warehouse:
         if self._needed >= {*needed}:
             return
         if self._is_small and self._made:
-            # One after the other, each would be made with all that it reads.
+            # Made one by one, each fact would make again everything that it reads.
             needed = self.catalog.facts.keys()
         self._needed |= {*needed}
         wanted = functools.cache(self._inputs)
