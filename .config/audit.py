@@ -87,7 +87,7 @@ def packages(lock: Path) -> bool:
 
 
 def has(program: str, remedy: str) -> bool:
-    """Whether a program is there; else it is said what is skipped."""
+    """Whether a program is there; if not, prints what is skipped."""
     if shutil.which(program):
         return True
     skip(program, f"it is not installed: {remedy}")

@@ -8,7 +8,7 @@ MATCH_HEADER_BYTES = 14
 MESSAGE_OVERHEAD_BYTES = FRAGMENT_HEADER_BYTES + MATCH_HEADER_BYTES
 # Each side of a new connection first sends its rank.
 HANDSHAKE_BYTES = 24
-# A side that ends a connection says so first (Open MPI 5); one that was told does not.
+# A side that ends a connection announces it first (Open MPI 5); the other side then does not.
 GOODBYE_BYTES = 8
 # A message of at most this payload is sent eagerly: one fragment, no answer needed.
 EAGER_PAYLOAD_BYTES = 65_536 - MATCH_HEADER_BYTES

@@ -96,7 +96,7 @@ class Record:
 
 
 def _host() -> str:
-    """What the experiment calls this machine, where it told the ranks; else its own name."""
+    """The name of this machine in the experiment if the ranks were given one, else its own."""
     own = os.uname().nodename
     pairs = os.environ.get("FLOWSWEEP_MACHINES", "").split(",")
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair).get(own, own)

@@ -106,7 +106,7 @@ class Rounds:
         return None
 
     def _end(self, total: Sequence[int]) -> tuple[int, ...]:
-        # Before the total is told: an answer to it belongs to the next round.
+        # Before the total is sent: an answer to it belongs to the next round.
         self._begin()
         for rank in self._children:
             self._ranks.post(self._format.pack(*total), rank, DOWN)

@@ -40,7 +40,7 @@ def fixed(value: float | None, places: int) -> str:
     return f"{value:,.{places}f}".replace("-", MINUS)
 
 
-#: A smaller rate is not told in Mbit/s.
+#: A smaller rate is not written in Mbit/s.
 SMALL_MBIT_S = 1e-3
 _RATES = ((1e3, "Gbit/s"), (1.0, "Mbit/s"), (1e-3, "kbit/s"), (1e-6, "bit/s"))
 

@@ -152,7 +152,7 @@ def write_tables(
         drops: Of each file, by what tables call it; else the manifests beside them tell.
 
     Raises:
-        CaptureError: One of them is no capture; a damaged one is told in the summary.
+        CaptureError: One of them is no capture; the summary names damaged ones.
     """
     notes = [
         ("flowsweep.files", json.dumps([name for _, name in captures])),

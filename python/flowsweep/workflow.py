@@ -69,7 +69,7 @@ def quieten(logger: logging.Logger, lists_jobs: Callable[[], bool]) -> None:
 
 
 def experiment_file(files: Sequence[str | Path], settings: Mapping[str, object]) -> str:
-    """The one experiment file of a workflow, as Snakemake can be told of it.
+    """The one experiment file of a workflow, in the forms in which Snakemake takes it.
 
     Args:
         files: What `--configfile` names.

@@ -1,4 +1,4 @@
--- One row per run, host and direction in its own capture: the bins of which a peak may be told, and
+-- One row per run, host and direction in its own capture: the bins from which a peak may be stated, and
 -- the time of the run in them, as in `windows`. They are the bins of the tables; where offloading
 -- merged packets or some have no time of their own, so many of these together as the shortest time
 -- takes whose rate is known. Bins begin with that of the tables in which the run does: bin 0 begins

@@ -1,4 +1,4 @@
-"""Copies of a connection that were recorded after its end, and connections that look like copies."""
+"""Connections recorded again after their end, and connections that look like copies."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_copy_that_may_be_a_replay_is_remarked_on(kind: Kind, tmp_path: Path) 
 def test_another_connection_on_the_same_ports_is_none(
     kind: Kind, with_times: bool, answer: int, tmp_path: Path
 ) -> None:
-    """It has the same initial numbers, but its packets have their own timestamps or identification."""
+    """It has the same initial numbers; timestamps and identification are its own."""
     made = short(kind)
     following = made.again(replace(kind, server_isn=answer))
     begin = 200 * MS

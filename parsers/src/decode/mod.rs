@@ -294,7 +294,7 @@ enum Layer {
     Llc,
     Ppp,
     Mpls,
-    /// IPv4 or IPv6, told by the version.
+    /// IPv4 or IPv6, as the version field says.
     Ip,
     Ip4,
     Ip6,

@@ -3,11 +3,11 @@
 use super::{Layer, Stop, Walk, links, rdma};
 
 impl Walk<'_> {
-    /// Tunnels told by their UDP port.
+    /// Steps into a tunnel that the UDP port announces; what follows has to prove it.
     #[inline]
     pub(super) fn udp_tunnel(&mut self, source: u16, destination: u16) -> Result<Layer, Stop> {
         let end = self.at as u32 + self.packet.payload;
-        // Most ports are none of these. Both are looked at: answers go back from the tunnel's port.
+        // Both ports count, because answers come from the port of the tunnel.
         let (kind, id, next) = match (destination, source) {
             (4789 | 8472, _) | (_, 4789 | 8472) => ("vxlan", self.network_id(), self.vxlan()?),
             (4790, _) | (_, 4790) => ("vxlan-gpe", self.network_id(), self.vxlan_gpe()?),

@@ -1,4 +1,4 @@
-//! What TCP itself tells of packets that one capture lacks: what was sent before, and what was acknowledged.
+//! Evidence in TCP for packets that one capture lacks: what was sent before, and what was acknowledged.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -232,7 +232,7 @@ impl Stream {
 }
 
 fn push(ranges: &mut VecDeque<Range>, range: Range) {
-    // Neighbours become one: what one acknowledgement told of several segments, and the next one of more.
+    // Adjacent ranges are joined: one acknowledgement covers several segments, and the next one more.
     if let Some(last) = ranges.back_mut()
         && last.1 == range.0
     {

@@ -7,7 +7,7 @@ use super::parts::Parts;
 use crate::decode::flag;
 use crate::decode::segment::since;
 
-/// Lives that are remembered, so that two that run side by side are told apart.
+/// Lives that are remembered, so that two that run side by side are kept apart.
 const MOST_LIVES: usize = 4;
 /// A copy follows sooner than this at the same place, ...
 const HERE_NS: i64 = 5_000_000;

@@ -5,7 +5,7 @@ use super::identity::Identity;
 
 /// How long a packet is remembered.
 pub(super) const LONGEST_NS: i64 = 1_000_000_000;
-/// Places at which copies of one packet are told apart.
+/// Places at which copies of one packet are counted separately.
 const MOST_PLACES: usize = 16;
 
 /// What was seen of one content.

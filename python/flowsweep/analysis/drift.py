@@ -5,7 +5,7 @@ order of all runs, less the mean of its point's places: least squares with a lev
 (the within estimator: Wooldridge, "Introductory Econometrics", chapter 14). The slope is tested by
 Student's t. So a point that is made late, as in a refinement, is no drift. A run that lies apart
 counts for no more than in an interval (flowsweep.analysis.noise). Of made sweeps without a drift
-about 5 % are said to have one (tests/truth/drifts.py).
+about 5 % are found to have one (tests/truth/drifts.py).
 """
 
 from __future__ import annotations

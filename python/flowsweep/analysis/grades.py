@@ -60,7 +60,7 @@ class Rule:
 
     Attributes:
         key: The column of `capture_facts` that counts the packets, of all `packets`.
-        text: What is said behind "17 packets".
+        text: Follows "17 packets".
         b, c, d: The shares of the packets above which the grade is no better than this. None:
             never.
         spoils: The claim that grade C forbids, if it is because of this.

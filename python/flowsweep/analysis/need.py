@@ -1,4 +1,4 @@
-"""Finds where one line of a sweep crosses a threshold, or why that cannot be told."""
+"""Finds where one line of a sweep crosses a threshold, or why it is unknown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flowsweep.experiment.axes import AXES
 # answer if its ends are at most this factor apart: two steps of the usual sweep, by 4 each.
 MAX_GAPS = 2
 MAX_FACTOR = 16.0
-# From here on the baseline's own spread is named as the reason why nothing can be told.
+# From here on the baseline's own spread is the reason why the crossing is unknown.
 MAX_VARIATION = 0.10
 # Tried points that are further apart than this factor are printed before the number between them.
 FAR = 1.5
@@ -25,7 +25,7 @@ EMULATOR_OFF = "the emulator was off by more than 5 % at the deciding points"
 
 @dataclass(frozen=True)
 class Threshold:
-    """Where a line crosses one level, or why that cannot be told; x in ms or Mbit/s.
+    """Where a line crosses one level, or why that is unknown; x in ms or Mbit/s.
 
     Attributes:
         state: found, one-sided, never, at once, not monotone, cannot tell.

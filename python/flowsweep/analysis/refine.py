@@ -4,7 +4,7 @@ A threshold lies between two tried points. The next point halves that bracket: i
 RTT or rate, because a bracket counts by the ratio of its ends; in the value itself where one end
 is 0, which has no logarithm (no loss, no jitter). Where points inside the bracket were tried
 already and the runs cannot tell them apart, the gap around the estimate is halved, as long as it
-is wide enough for another point to be told from its neighbours.
+is wide enough for another point to differ from its neighbours.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _row(one: Proposal, settings: dict[str, str] | None) -> dict[str, Any]:
 
 
 def _settings(one: Proposal, experiment: Experiment) -> dict[str, str] | None:
-    """The point as `--set` would be told; None where the experiment has no such workload."""
+    """The point as settings of `--set`; None where the experiment has no such workload."""
     from flowsweep.experiment import points
 
     for workload in experiment.workloads:

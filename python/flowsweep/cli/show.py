@@ -27,7 +27,7 @@ def arguments(parser: Parser) -> None:
 def show(*, files: list[Path], output_format: str, **interpretation: Any) -> int:
     """Summarise a capture, or a log of Zeek: quality, throughput, the largest flows.
 
-    Several FILEs are shown one by one; what cannot be read is told behind the others.
+    Several FILEs are shown one by one; errors of files that cannot be read follow the others.
 
     Example: flowsweep show trace.pcap.zst
     """

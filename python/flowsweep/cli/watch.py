@@ -68,7 +68,7 @@ def watch(
     flowsweep-capture writes into FOLDER and rotates, on one host or several; a folder in it is of
     the host that it is called after. Each hour of the clock (--period) is a run of all hosts. It is
     parsed once it is over and its files are whole, and again only if files come or change. What the
-    ring of an agent removes stays in the tables; what it removed before it was parsed is told.
+    ring of an agent removes stays in the tables; what it removed before it was parsed is reported.
 
     Ended by a signal, and started again, it goes on where it was.
 
@@ -114,13 +114,13 @@ class _Log:
         self.status = max(self.status, error.exit_code)
 
     def note(self, text: str) -> None:
-        """A line that is said once."""
+        """Prints a line once."""
         if text not in self._notes:
             self._notes.add(text)
             print(text, file=sys.stderr)
 
     def lost(self, text: str) -> None:
-        """A line that is said once, of data that was lost."""
+        """Prints a line about lost data once."""
         self.note(text)
         self.status = max(self.status, 1)
 

@@ -38,7 +38,7 @@ _MEANT = {
 
 @dataclass(frozen=True)
 class About:
-    """What the head of a report tells of an experiment file.
+    """What the head of a report shows of an experiment file.
 
     Attributes:
         title: Its title; may be empty.

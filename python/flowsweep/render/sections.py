@@ -41,7 +41,7 @@ class Part:
         caption: Of a table; `{host}` stands for the host that is shown. A figure tells its own.
         notes: The rest of the caption, which a reader opens.
         show: Columns of a plain table and their heads; empty: all columns.
-        alone: What is said in place of these in a report on captures alone; none: the part is of
+        alone: Text in place of these in a report on captures alone; none: the part is of
             a sweep, and such a report goes without it.
     """
 
@@ -99,7 +99,7 @@ class Section:
     Attributes:
         subject: What the section is about, for the end of the page where it has no data.
         query: The query whose needs tell why it has none.
-        is_asked: Whether it is only there where it is asked for, and its absence is not told.
+        is_asked: Whether it appears only on request, so that the page does not mention its absence.
         alone: Its heading in a report on captures alone; None: that goes without it.
     """
 

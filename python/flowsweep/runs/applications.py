@@ -98,7 +98,7 @@ class Answer(Record):
 
 
 class Application(Record):
-    """app.json: what the application tells of its own run."""
+    """app.json: what the application reports about its own run."""
 
     completion_s: Seconds | None = None
     outcomes: Outcomes = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The types of values in run.json and app.json, and what is said of one that is wrong."""
+"""Types of the values in run.json and app.json, and the messages for wrong values."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A person's own run.json may hold no more than the axes and `completion_s`; whatever else is in it
 stays in the column `json`. Of what is read here, by Python or by the SQL of the report, each value
-is checked: a wrong one is told with its file and place, and nothing else is looked at.
+is checked: a wrong one is reported with its file and place; nothing else is checked.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def link_fault(host: str, manifest: dict[str, Any]) -> str | None:
 
 
 def early_end_fault(host: str, manifest: dict[str, Any]) -> str | None:
-    """What a manifest says of a capture that ended before it was told to; None if it did not."""
+    """What a manifest says of a capture that ended too early; None if it did not."""
     if manifest.get("status", "complete") == "complete":
         return None
     lost = int(manifest.get("lost_writing") or 0)

@@ -54,7 +54,7 @@ def find_unable(spec: Spec) -> str | None:
 
 
 def list_trials(spec: Spec) -> list[str]:
-    """The disciplines that the links need, each as `tc` may be told to try it."""
+    """The disciplines that the links need, each as arguments with which `tc` can try it."""
     kinds = ["netem delay 1ms", "htb", "bfifo limit 100000"]
     kinds += ["prio"] if len(spec.sites) > 2 else []
     kinds += ["codel"] if any(way.codel_ns is not None for way in spec.ways) else []

@@ -41,7 +41,7 @@ NO_DAEMON = re.compile(
     r"daemon failed to report back after being spawned\..*?Remote host: +(\S+)", re.DOTALL
 )
 BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20  # of what is printed, so much is looked at
-LINE_CHARACTERS = 500  # of a line that is told as the reason
+LINE_CHARACTERS = 500  # of a line that is given as the reason
 NOISE = "plm:ssh: Warning: setpgid"  # mpirun's, of a child that was quicker
 
 
@@ -247,7 +247,7 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _mpi_error(text: str) -> str | None:
-    """What the first rank that failed told, where mpirun ended the others because of it."""
+    """Output of the first rank that failed, where mpirun ended the others because of it."""
     error = MPI_ERROR.search(text)
     if error is None or "noticed that process rank" in text:
         return None

@@ -138,7 +138,7 @@ def _capture(
     try:
         inputs.object_text(record, application, KIND, EXAMPLE)
     except FlowsweepError as error:
-        # What is kept of the run holds what the program told, and has the same limits.
+        # The record of the run holds output of the program, and has the same limits.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
         failure = f"app.json cannot be kept in {RECORD}: {words}"
         return _record(run, spec, replace(result, failure=result.failure or failure), None)
@@ -174,7 +174,7 @@ def _with_printed(run: Run, stated: dict[str, Any] | None, log: Path) -> dict[st
     """The program's account of its run, with the outcomes that it printed.
 
     Raises:
-        FlowsweepError: One of them is not there, or is told twice.
+        FlowsweepError: One of them is missing, or is given twice.
     """
     found = printed.read(run.workload.outcomes, log)
     stated = {"app": run.app, "problem": json.loads(run.problem), **(stated or {})}

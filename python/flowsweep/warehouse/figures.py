@@ -30,7 +30,7 @@ def paths(folder: Path) -> dict[str, Path]:
 
 @cache
 def _list_paper_folders(papers: Path, _changed_ns: int) -> tuple[Path, ...]:
-    """The folder of each paper's questions, which may not exist; listed again after a paper is added."""
+    """The folder of each paper's questions, which need not exist."""
     return tuple(paper / "figures" for paper in sorted(papers.glob("*/")))
 
 

@@ -35,7 +35,7 @@ def _scratch(base: Path) -> Path:
     entered = ExitStack()
     try:
         folder = entered.enter_context(file_sets.scratch_folder(base))
-    except (OSError, FlowsweepError):  # not needed before memory is short, and told then
+    except (OSError, FlowsweepError):  # needed only when memory is short, and reported then
         return base / f"flowsweep-{os.getpid()}"
     signals.at_end(entered.close)
     return folder

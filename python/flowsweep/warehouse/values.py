@@ -19,8 +19,8 @@ def frame(connection: duckdb.DuckDBPyConnection, sql: str, are_many: bool = Fals
     Args:
         connection: Runs the query.
         sql: The query.
-        are_many: The rows come as Arrow, which takes a twentieth of the time. A process that asked
-            for Arrow is told by DuckDB when it ends that objects leaked, though none grow.
+        are_many: The rows come as Arrow, which takes a twentieth of the time. At the end of
+            a process that used Arrow, DuckDB reports leaked objects, though none grow.
     """
     import polars as pl
 

@@ -30,7 +30,7 @@ def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
     """Blocks of whole lines, of `least` bytes or more; the last line may lack its end.
 
     Raises:
-        FlowsweepError: The file cannot be read, is damaged (told when all before was given, with
+        FlowsweepError: The file cannot be read, is damaged (raised after all rows before, with
             exit code 1), or is no text in lines.
     """
     ((_, name),) = name_paths([path])

@@ -109,7 +109,7 @@ def _header(parts: Iterator[bytes]) -> Header:
                 header = parse_lines(lines, header)
     except FlowsweepError as error:
         if error.exit_code != 1:
-            raise  # else it was cut here, which is told when its rows are read
+            raise  # else it was cut here, which is reported when its rows are read
     return header
 
 

@@ -19,7 +19,7 @@ from flowsweep.zeek import kinds
 if TYPE_CHECKING:
     from flowsweep.zeek.tsv import Faults
 
-#: Zeek's names of the time of a record; other times are told from numbers by a schema alone.
+#: Zeek's names of the time of a record; only a schema tells other times from numbers.
 TIMES = ("ts", "_write_ts")
 #: From here on a time is one of milliseconds (`JSON::TS_MILLIS`): 1973, or in seconds 5138.
 MILLISECONDS = 1e11

@@ -21,7 +21,7 @@ COMMAND = "FLOWSWEEP_ZEEK"
 FOLDERS = ("/opt/zeek/bin", "/usr/local/zeek/bin", "/usr/local/bin", "/opt/homebrew/bin")
 #: Taken where no Zeek is installed, but one of these programs that run it.
 IMAGE = "docker.io/zeek/zeek:8.0"
-#: So many lines of what Zeek says are told when it fails.
+#: Lines of Zeek's output that are printed when it fails.
 TOLD_LINES = 3
 CLASSIC = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 HEADER_BYTES = 24

@@ -1,4 +1,4 @@
--- Goodput that the application tells of the long transfer, over the mean that is captured at the
+-- Goodput that the application reports for the long transfer, over the mean that is captured at the
 -- receiving host.
 select
     'all' as key,

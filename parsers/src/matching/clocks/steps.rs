@@ -7,7 +7,7 @@ use super::windows::Window;
 /// Windows on each side of a step that are looked at, and how many of them must have packets of each direction.
 const CONTEXT: usize = 16;
 const ENOUGH: usize = 6;
-/// Lesser steps are not told from queues, ns.
+/// Smaller steps look like queueing, ns.
 const LEAST: f64 = 20_000.0;
 
 /// A stretch of time in which a clock was set.

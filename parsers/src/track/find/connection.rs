@@ -117,7 +117,7 @@ impl Connection {
     }
 
     /// Whether `segment` ends a long silence, and so begins another connection between these endpoints. TCP has no
-    /// timeout: the lives of a key are told apart where packets are sifted.
+    /// timeout: sifting separates the lives of a key.
     #[inline]
     pub(crate) fn ended_before(&self, segment: &Segment, idle_ns: i64) -> bool {
         self.protocol != TCP && since(segment.time, self.latest_or_life as i64) > idle_ns

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 from flowsweep.render.point_rows import kept_rows, labelled_rows
 
-#: More scales than these are told as a range.
+#: More scales than these are written as a range.
 FEW_SCALES = 3
 
 

@@ -142,7 +142,7 @@ def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
         for share, words in [text]
     ]
     if context.stands_alone:
-        # What repeats nothing is told in the order of the page, that with most traffic first.
+        # Panels that repeat nothing are listed in the order of the page, most traffic first.
         return [words for _, words in found[:FINDINGS]]
     return [words for _, words in sorted(found)[:FINDINGS]]
 

@@ -148,7 +148,7 @@ def _columns(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> l
 def _arrow(rows: pl.DataFrame) -> bytes:
     """A stream of Arrow IPC, without what Arrow's JavaScript does not read."""
     stream = io.BytesIO()
-    # What stands in the place of a null is not told by Arrow: here it is always the same.
+    # Arrow leaves the bytes under a null undefined: here they are always the same.
     for flat, empty in ((pl.selectors.numeric(), 0), (pl.selectors.boolean(), False)):
         rows = rows.with_columns(pl.when(flat.is_not_null()).then(flat.fill_null(empty)))
     rows.write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())

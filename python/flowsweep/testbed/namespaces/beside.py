@@ -87,7 +87,7 @@ class Beside:
         return [f"{self._app}, which was to run beside it, {self._failure}"]
 
     def record(self) -> dict[str, Any] | None:
-        """Rounds that it finished, for run.json, with the completion times that it told."""
+        """Rounds that it finished, for run.json, with the completion times that it reported."""
         if not self._app:
             return None
         ports = list(PORTS) if self._bed.start == "mpirun" else None

@@ -56,7 +56,7 @@ def main(spec_fd: int, events_fd: int, mode: str) -> int:
             code, result = MODES[mode](spec, lambda: tell({"event": "started"}))
         except FlowsweepError as error:
             code, result = 2, transient.to_event(error)
-        except Exception as error:  # noqa: BLE001 - it is told, with its place
+        except Exception as error:  # noqa: BLE001 - reported with its place
             code, result = 2, transient.to_event(transient.unexpected(error))
         tell(result)
     return code

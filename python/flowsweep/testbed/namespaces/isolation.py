@@ -70,7 +70,7 @@ def unshare_command() -> list[str]:
 
 
 class Hub:
-    """A process in new namespaces that waits to be told what to build.
+    """A process in new namespaces that waits for instructions what to build.
 
     It may be started before the description of the testbed is there, even before the lock is
     taken: to start Python a second time takes as long as to read an experiment.
@@ -132,7 +132,7 @@ class Hub:
             return _outcome(code, text, errors.read().decode(errors="replace"))
 
     def cancel(self) -> None:
-        """Ends it before it was told anything."""
+        """Ends it before it got any instruction."""
         _end(self._process, self._others)
         for descriptor in (self._spec, self._events, self._stderr):
             os.close(descriptor)

@@ -6,7 +6,7 @@
        or   vx-west, vx-east ....... in the bridges and disciplines of `testbed.netem`
 
 `exp0`, `wan-<site>` and `vx-<site>` are ends of VXLAN tunnels (RFC 7348): a number for each site,
-and two ports, so that a node can be host and have the emulator. Who is where is told beforehand:
+and two ports, so that a node can be host and have the emulator. The placement is known beforehand:
 nothing is flooded or learned, so captures hold what the program sends and nothing else.
 """
 
@@ -44,7 +44,7 @@ def _numbers(spec: Spec) -> dict[str, int]:
 
 
 def overlay(spec: Spec, machines: list[MachineSpec], emulator: str) -> list[MachineSpec]:
-    """The machines with the experiment's own addresses, and what their keepers are told.
+    """The machines with the experiment's own addresses, and the instructions for their keepers.
 
     Args:
         spec: Hosts, their sites, and the addresses that they get.

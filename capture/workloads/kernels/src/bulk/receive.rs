@@ -52,7 +52,7 @@ struct Receiver<'a, 'b> {
 }
 
 /// Receives until everything is there or, if not reliable, until the sender falls silent. Each of
-/// `spans` is told of one piece of the content; a place of several files has as many.
+/// `spans` describes one piece of the content; a place of several files has as many.
 pub fn receive(
     socket: &UdpSocket,
     place: &mut Place<'_>,

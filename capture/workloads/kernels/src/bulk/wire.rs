@@ -70,7 +70,7 @@ impl Data {
 }
 
 impl Report {
-    /// The packet; ranges that do not fit are told in a later one.
+    /// The packet; ranges that do not fit follow in a later one.
     pub fn write(&self) -> Vec<u8> {
         let mut out = vec![u8::from(self.done), 0];
         for word in [

@@ -36,7 +36,7 @@ pub(super) enum Verdict {
     Unknown,
 }
 
-/// Properties of a while, a few round trips of one sender, from which the cause of each wait in it is told.
+/// Properties of a few round trips of one sender, which decide the cause of each wait in them.
 #[allow(clippy::struct_excessive_bools)] // independent signs
 pub(super) struct Signs {
     /// Sends keep their distance from each other better than from acknowledgements, or nearly as well.

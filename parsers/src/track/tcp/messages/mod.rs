@@ -87,7 +87,7 @@ pub(crate) struct Message {
     packets: u32,
     pace: Pace,
     mss: Mss,
-    /// SHORT or PUSH, if the last segment tells of an end behind it.
+    /// SHORT or PUSH, if the last segment shows that a message ends behind it.
     ending: u8,
     /// [`BEGUN`], [`PUSHED`], [`PUSHES`], [`HELD`].
     bits: u8,
