@@ -84,9 +84,9 @@ columns! {
         => rows.int(|row| row.unknown_link);
     Column::new("cut_packets", Int64, "packets", "Of these: the captured bytes end inside a header that is needed.", "")
         => rows.int(|row| row.cut);
-    Column::new("malformed_packets", Int64, "packets", "Of these: a header contradicts itself, or more follow one another than are walked (64 of IP, 32 layers in all).", "")
+    Column::new("malformed_packets", Int64, "packets", "Of these: a header contradicts itself, or there are more headers than are read (64 of IP, 32 layers in all).", "")
         => rows.int(|row| row.malformed);
-    Column::new("bad_checksum_packets", Int64, "packets", "Of these: a checksum of IPv4, TCP, UDP or ICMP is wrong, so that whoever the packet is for discards it. Or the header of a capture of IEEE 802.11 says that the frame check sequence was wrong. Unknown unless checksums were to be verified, or there are such frames.", "RFC 1071").or_null()
+    Column::new("bad_checksum_packets", Int64, "packets", "Of these: packets with a wrong checksum of IPv4, TCP, UDP or ICMP, which their receiver discards, and 802.11 frames that the capture marks as damaged. Null unless checksums were verified or there are such frames.", "RFC 1071").or_null()
         => rows.bad_checksums();
     Column::new("unverified_packets", Int64, "packets", "Packets of flows with a checksum that could not be verified: not captured whole, a fragment, left to the interface, or of another protocol. Unknown unless checksums were to be verified.", "").or_null()
         => rows.if_verified(|row| row.unverified);
@@ -94,7 +94,7 @@ columns! {
         => rows.int(|row| row.unread_tcp);
     Column::new("unread_rdma_packets", Int64, "packets", "Packets to UDP port 4791 without transport headers of InfiniBand that can be read: cut, of an unknown opcode, or something else than RDMA. They count for their UDP flow alone.", "InfiniBand Architecture Specification vol. 1, A17")
         => rows.int(|row| row.unread_rdma);
-    Column::new("unread_subframes", Int64, "packets", "Packets behind the first of their frame of IEEE 802.11 (A-MSDU), as far as they were captured: in no flow, and in no other count.", "IEEE 802.11-2020 9.3.2.2.2")
+    Column::new("unread_subframes", Int64, "packets", "Captured packets behind the first in an 802.11 frame of several (A-MSDU): they are in no flow and in no other count.", "IEEE 802.11-2020 9.3.2.2.2")
         => rows.int(|row| row.others_in_frames);
     Column::new("fragments", Int64, "packets", "IP fragments, first ones included.", "RFC 791, RFC 8200 4.5")
         => rows.int(|row| row.fragments);
@@ -108,9 +108,9 @@ columns! {
         => rows.int(|row| row.snapped);
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the packet before them in the file.", "")
         => rows.int(|row| row.time_regressions);
-    Column::new("largest_step_back_ns", Int64, "ns", "The most by which a packet is earlier than the packet before it in the file; 0: none is.", "")
+    Column::new("largest_step_back_ns", Int64, "ns", "The most by which a packet is earlier than the packet before it in the file; 0 if none is earlier.", "")
         => rows.int(|row| row.largest_step_back);
-    Column::new("duplicate_packets", Int64, "packets", "Copies of other packets of the capture, as mirrors of two ports, bridges and several interfaces record them: in no flow, rate, retransmission or RTT. Told from packets that were sent again by the IPv4 identification, or where there is none by the packets beside them, which are recorded as often; frames of IEEE 802.11 that the radio sent again by their number. Packets of no flow, such as ARP, are not looked at.", "RFC 6864")
+    Column::new("duplicate_packets", Int64, "packets", "Copies of other packets of the capture, as mirrors of two ports, bridges and several interfaces record them: in no flow, rate, retransmission or RTT. The IPv4 identification tells them from packets that were sent again; without one, the packets around them do, which are recorded as often. 802.11 frames that the radio sent again have the same number. Packets that belong to no flow, such as ARP, are not compared.", "RFC 6864")
         => rows.int(|row| row.sifted.duplicate_packets);
     Column::new("duplicate_bytes", Int64, "B", "Their lengths on the wire.", "")
         => rows.int(|row| row.sifted.duplicate_bytes);

@@ -52,9 +52,9 @@ columns! {
         => arrays::int64_or_null(rows.each().map(|row| row.offset));
     Column::new("offset_error_ns", Int64, "ns", "By how much the offset may be wrong from begin to end: half of the smallest round trip, since packets do not tell how it divides into both ways, and the uncertainty of the drift. 0 for the same kernel.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.error));
-    Column::new("drift_ppm", Float, "ppm", "How much faster the clock is than the reference's; 0 where the packets are too few to tell, which is in the error.", "").or_null()
+    Column::new("drift_ppm", Float, "ppm", "How much faster the clock is than the reference's; 0 if there are too few packets to measure it, for which the error allows.", "").or_null()
         => arrays::float_or_null(rows.each().map(|row| row.drift_ppm));
-    Column::new("method", Text, "", "reference: the clock is compared with itself. same_kernel: the manifests of both captures name one running kernel. packets: packets both ways, perhaps by way of other hosts. packets_and_readings: the agent's comparisons of clocks, too. one_way: packets went one way only, which leaves the offset open. nothing: no packet links the two hosts. inconsistent: what the packets tell contradicts itself, or what they tell of other hosts.", "").in_dictionary()
+    Column::new("method", Text, "", "reference: the clock is compared with itself. same_kernel: the manifests of both captures name one running kernel. packets: packets both ways, perhaps by way of other hosts. packets_and_readings: the agent's comparisons of clocks, too. one_way: packets went one way only, which leaves the offset open. nothing: no packet links the two hosts. inconsistent: the packets contradict each other, or those of other hosts.", "").in_dictionary()
         => numbered(&METHODS, None, rows.each().map(|row| row.method as u16));
 }
 

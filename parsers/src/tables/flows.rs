@@ -288,7 +288,7 @@ columns! {
         => rows.rtt(|rtt| rtt.sum_ns / i64::from(rtt.samples));
     Column::new("rtt_max_ns", Int64, "ns", "Greatest of the samples.", "RFC 6298 3").or_null()
         => rows.rtt(|rtt| rtt.max_ns);
-    Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The five times add up to that span; they are told where this side's host was captured; where the RTTs say that the capture lies beside the other one, all is unknown.", "RFC 4898 SndLimTimeSnd, without the next").or_null()
+    Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The five times add up to that span. They hold for a capture at this side's host; if the RTTs show that the capture lies beside the other host, all of the span is unknown.", "RFC 4898 SndLimTimeSnd, without the next").or_null()
         => rows.tcp(|row| row.limits.app_ns);
     Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which the send buffer was full and all of it was sent: acknowledgements woke the writer, and no queue stood on the path. A writer that wakes late counts as application.", "").or_null()
         => rows.tcp(|row| row.limits.sender_ns);
@@ -296,7 +296,7 @@ columns! {
         => rows.tcp(|row| row.limits.receiver_ns);
     Column::new("network_limited_ns", Int64, "ns", "Part of that span in which the congestion window, pacing or recovery held data back.", "RFC 4898 SndLimTimeCwnd").or_null()
         => rows.tcp(|row| row.limits.network_ns);
-    Column::new("unknown_limited_ns", Int64, "ns", "Part of that span for which the headers do not tell, mostly between the send buffer and the network.", "").or_null()
+    Column::new("unknown_limited_ns", Int64, "ns", "Part of that span that the headers do not explain, mostly between the send buffer and the network.", "").or_null()
         => rows.tcp(|row| row.limits.unknown_ns);
     Column::new("peer_wait_ns", Int64, "ns", "Part of app_limited_ns in which an answer was under way: from the last data sent to the last data of the other side before this side sent again, where these acknowledge all that was sent. Network and other host share it: the other host's part is its own app_limited_ns without its own peer_wait_ns, where it was captured too; the network's is at least peer_waits times rtt_min_ns.", "").or_null()
         => rows.tcp(|row| row.limits.peer_wait_ns);
