@@ -14,8 +14,8 @@ COUNTS = ("packets", "payload_bytes", "retransmitted_packets", "retransmitted_by
 KINDS = [Kind(identified=False), Kind(), Kind(v6=True)]
 
 
-def air(frame: bytes, number: int, *, retry: bool = False) -> bytes:
-    """Puts the content of an Ethernet frame into a data frame; each sender numbers its own frames."""
+def put_on_air(frame: bytes, number: int, *, retry: bool = False) -> bytes:
+    """An 802.11 data frame with the content of `frame`; each sender numbers its own frames."""
     control = bytes([0x08, 0x09 if retry else 0x01])
     source = frame[26:30] if frame[12:14] == b"\x08\0" else frame[34:38]
     sender = b"\2\1" + source
@@ -28,17 +28,19 @@ def aired(made: Conversation, delay: int, *, retry: bool, same: bool = True) -> 
     """Sends each third packet again after `delay`, in the same frame or in one of its own."""
     packets = []
     for number, (time, frame) in enumerate(made.packets):
-        packets.append((time, air(frame, 2 * number)))
+        packets.append((time, put_on_air(frame, 2 * number)))
         if number % 3 == 2:
             again = 2 * number if same else 2 * number + 1
-            packets.append((time + delay, air(frame, again, retry=retry)))
+            packets.append((time + delay, put_on_air(frame, again, retry=retry)))
     return build.pcap(sorted(packets, key=lambda packet: packet[0]), link=105)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("delay", [40 * US, 2 * MS, 15 * MS])
 def test_a_frame_that_the_radio_sent_again_is_a_copy(kind: Kind, delay: int) -> None:
-    once = tables(build.pcap([(at, air(it, 0)) for at, it in whole(kind, 5).packets], link=105))
+    once = tables(
+        build.pcap([(at, put_on_air(it, 0)) for at, it in whole(kind, 5).packets], link=105)
+    )
     found = tables(aired(whole(kind, 5), delay, retry=True))
     assert found["captures"]["duplicate_packets"].to_list() == [len(whole(kind, 5).packets) // 3]
     assert flow_rows(found, *COUNTS) == flow_rows(once, *COUNTS)

@@ -28,13 +28,13 @@ def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str
     fcs = int(captures["fcs_bytes"].max() or 0)  # type: ignore[arg-type]
     if fcs:
         yield "ok", f"packets end with {fcs} B of frame check sequence, which no length counts"
-    again, together, alike = _with_shared_ports(flows)
+    again, together, alike = _count_shared_ports(flows)
     if again:
         yield "ok", f"{counted(again, 'connection')} on ports that an earlier one used"
     if alike:
         text = (
-            f"{counted(alike, 'connection')} with the same packets and bytes as the one before on the"
-            " same ports, less than a second later: may have been recorded twice"
+            f"{counted(alike, 'connection')} with the same packets and bytes as the one before on"
+            " the same ports, less than a second later: may have been recorded twice"
         )
         yield "note", text
     if together:
@@ -59,7 +59,7 @@ def window_probes(flows: pl.DataFrame) -> pl.Series:
     return flows["window_probes"].fill_null(0) if known else pl.zeros(flows.height, eager=True)
 
 
-def _with_shared_ports(flows: pl.DataFrame) -> tuple[int, int, int]:
+def _count_shared_ports(flows: pl.DataFrame) -> tuple[int, int, int]:
     """Counts TCP connections that use the ports of an earlier one.
 
     Returns:
