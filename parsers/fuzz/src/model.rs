@@ -5,7 +5,7 @@
 struct ByteSet(Vec<(i64, i64)>);
 
 impl ByteSet {
-    /// How many bytes from `from` to before `to` are in the set.
+    /// Counts the bytes of the set in `from..to`.
     fn count(&self, from: i64, to: i64) -> i64 {
         let shared = |range: &(i64, i64)| (range.1.min(to) - range.0.max(from)).max(0);
         self.0.iter().map(shared).sum()

@@ -1,6 +1,21 @@
 //! Made frames for the tests of headers in front of a packet.
 
 use super::{Outcome, Packet, whole};
+use crate::records::Record;
+
+/// A record that holds a frame of `bytes` whole.
+pub(super) fn record(bytes: &[u8]) -> Record {
+    let captured = bytes.len() as u32;
+    Record {
+        time: 0,
+        is_timed: true,
+        wire: captured,
+        captured,
+        interface: 0,
+        at: 0,
+        data: 0,
+    }
+}
 
 /// IPv4 with UDP from port 5 to port 6.
 pub(super) const IP: [u8; 28] = [

@@ -415,17 +415,13 @@ fn whole(link_type: u32, bytes: &[u8]) -> Packet {
 /// The same; `verify`: also its checksums.
 #[cfg(test)]
 fn whole_verified(link_type: u32, bytes: &[u8], verify: bool) -> Packet {
-    let captured = bytes.len() as u32;
-    let record = Record {
-        time: 0,
-        is_timed: true,
-        wire: captured,
-        captured,
-        interface: 0,
-        at: 0,
-        data: 0,
-    };
     let mut packet = Packet::default();
-    decode(&record, Link::find(link_type), bytes, verify, &mut packet);
+    decode(
+        &made::record(bytes),
+        Link::find(link_type),
+        bytes,
+        verify,
+        &mut packet,
+    );
     packet
 }

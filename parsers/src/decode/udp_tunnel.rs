@@ -241,21 +241,9 @@ mod tests {
     use proptest::prelude::*;
 
     use crate::decode::links::Link;
+    use crate::decode::made::record;
     use crate::decode::{NO_VLAN, Outcome, Packet, decode, whole};
     use crate::records::Record;
-
-    fn record(bytes: &[u8]) -> Record {
-        let captured = bytes.len() as u32;
-        Record {
-            time: 0,
-            is_timed: true,
-            wire: captured,
-            captured,
-            interface: 0,
-            at: 0,
-            data: 0,
-        }
-    }
 
     /// IP protocol 17 from port 5 to `port`, with `payload`.
     fn udp(port: u16, payload: &[u8]) -> Vec<u8> {

@@ -38,7 +38,7 @@ _MEANT = {
 
 @dataclass(frozen=True)
 class About:
-    """What the head of a report shows of an experiment file.
+    """Fields of an experiment file that the head of a report shows.
 
     Attributes:
         title: Its title; may be empty.

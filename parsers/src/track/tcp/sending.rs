@@ -12,7 +12,7 @@ use super::{
 use crate::decode::segment::Segment;
 use crate::decode::{TcpOptions, flag};
 
-/// Where the payload of a segment lies among the bytes before it.
+/// Position of a segment's payload relative to the bytes sent before it.
 pub(super) struct Data {
     /// A keep-alive or window probe, or all that it repeats is the byte of a probe, which the receiver had no room for: it
     /// repeats nothing that was lost.

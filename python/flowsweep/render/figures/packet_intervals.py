@@ -263,7 +263,7 @@ def _peaks(
     title = name or ("" if rtt is None else f"RTT {numbers.estimate(rtt)} ms")
     parts, places = [], []
     data = rows.filter(pl.col("stream") == "data")
-    # Where only the other stream was captured, no shares are stated.
+    # The caption states no shares if only the other stream was captured.
     row = (data if data.height else rows).row(0, named=True)
     if row["back_to_back_us"]:
         if data.height:

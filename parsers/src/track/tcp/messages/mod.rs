@@ -106,7 +106,7 @@ const PUSHES: u8 = 4;
 /// Bytes were queued while the message was sent.
 const HELD: u8 = 8;
 
-/// What is known when a segment with new bytes is sent.
+/// State of the sender when it sends a segment with new bytes.
 #[allow(clippy::struct_excessive_bools)] // independent facts about one segment
 pub(crate) struct Sending {
     pub time: i64,
