@@ -141,8 +141,14 @@ crossings as (
         )
         and runs.run in (select run from captures)
         and (
-            runs.run in (select run from stg_flows)
-            or runs.run not in (select run from stg_throughput)
+            runs.run in (
+                select run from table_rows
+                where kind = 'flows'
+            )
+            or runs.run not in (
+                select run from table_rows
+                where kind = 'throughput'
+            )
         )
     group by runs.app, runs.problem
 ),
