@@ -16,6 +16,7 @@ hosts_and_pairs as (
         null::varchar as to_site,
         unnest(['in', 'out']) as direction,
         windows.bin_ns,
+        windows.first_bin,
         windows.bins,
     from windows
     where windows.bins > 0
@@ -27,6 +28,7 @@ hosts_and_pairs as (
         traffic.to_site,
         'between' as direction,
         steps.bin_ns,
+        0 as first_bin,
         steps.bins,
     from wan_traffic as traffic
     inner join wan_steps as steps using (run)
@@ -68,12 +70,11 @@ series as (
 busy as (
     select
         numbered.series_id,
-        traffic.bin_start_ns // windows.bin_ns - windows.first_bin as bin,
+        traffic.bin_start_ns // numbered.bin_ns - numbered.first_bin as bin,
         traffic.wire_bytes,
     from host_traffic as traffic
-    inner join windows using (run, host)
     inner join numbered using (run, host, direction)
-    where bin between 0 and windows.bins - 1
+    where bin between 0 and numbered.bins - 1
     union all
     select
         numbered.series_id,
@@ -84,15 +85,44 @@ busy as (
     where traffic.is_within
 ),
 
+-- Long steps are summed from the widest grains of which all of them consist: there are fewer of
+-- these than bins.
+grains as (
+    select
+        busy.series_id,
+        sizes.grain_bins,
+        busy.bin // sizes.grain_bins as grain,
+        sum(busy.wire_bytes)::bigint as wire_bytes,
+    from busy
+    inner join (
+        select
+            series_id,
+            list_reduce(list(step_bins), lambda a, b: gcd(a, b)) as grain_bins,
+        from series
+        where step_bins > 1
+        group by series_id
+    ) as sizes using (series_id)
+    group by busy.series_id, sizes.grain_bins, grain
+),
+
 steps as (
+    select
+        series_id,
+        1 as step_bins,
+        wire_bytes as step_bytes,
+    from busy
+    union all
     select
         series.series_id,
         series.step_bins,
-        busy.bin // series.step_bins as step,
-        sum(busy.wire_bytes)::bigint as step_bytes,
-    from busy
+        sum(grains.wire_bytes)::bigint as step_bytes,
+    from grains
     inner join series using (series_id)
-    group by series.series_id, series.step_bins, step
+    where series.step_bins > 1
+    group by
+        series.series_id,
+        series.step_bins,
+        grains.grain * grains.grain_bins // series.step_bins
 ),
 
 rates as (

@@ -3,7 +3,7 @@
 -- it behind the last column.
 with
 
-placed as (
+sent as not materialized (
     select
         traffic.run,
         traffic.from_site,
@@ -11,47 +11,60 @@ placed as (
         traffic.bin,
         traffic.wire_bytes,
         traffic.is_within,
-        steps.bin_ns,
         steps.steps,
         traffic.bin // steps.step_bins as step,
-        -- the last step may be shorter
-        steps.bin_ns
-        * least(steps.step_bins, steps.bins - step * steps.step_bins)
-            as width_ns,
     from wan_traffic as traffic
     inner join wan_steps as steps using (run)
 ),
 
-numbered as (
+-- there are fewer steps than bins to find a column for
+sent_in_steps as (
     select
-        placed.*,
-        grid.column_number,
-    from placed
-    asof inner join wan_grid as grid
-        on placed.run = grid.run and placed.step >= grid.begin_step
-    where placed.is_within
-    union all by name
-    select
-        *,
-        if(bin < 0, -1, steps) as column_number,
-    from placed
-    where not is_within
+        run,
+        from_site,
+        to_site,
+        step,
+        sum(wire_bytes) as wire_bytes,
+        min(bin) as first_bin,
+        max(bin) as last_bin,
+    from sent
+    where is_within
+    group by run, from_site, to_site, step
 ),
 
-in_steps as (
+numbered as (
+    select
+        sent_in_steps.*,
+        true as is_within,
+        grid.column_number,
+        -- the last step may be shorter
+        sent_in_steps.wire_bytes
+        * 8e3
+        / (
+            steps.bin_ns
+            * least(
+                steps.step_bins,
+                steps.bins - sent_in_steps.step * steps.step_bins
+            )
+        ) as mbit_s,
+    from sent_in_steps
+    inner join wan_steps as steps using (run)
+    asof inner join wan_grid as grid
+        on
+            sent_in_steps.run = grid.run
+            and sent_in_steps.step >= grid.begin_step
+    union all by name
     select
         run,
         from_site,
         to_site,
         is_within,
-        column_number,
-        step,
-        sum(wire_bytes) * 8e3 / any_value(width_ns) as mbit_s,
-        sum(wire_bytes) as wire_bytes,
-        min(bin) as first_bin,
-        max(bin) as last_bin,
-    from numbered
-    group by run, from_site, to_site, is_within, column_number, step
+        if(bin < 0, -1, steps) as column_number,
+        wire_bytes,
+        bin as first_bin,
+        bin as last_bin,
+    from sent
+    where not is_within
 )
 
 select
@@ -60,9 +73,9 @@ select
     to_site,
     is_within,
     column_number,
-    max(mbit_s) filter (is_within) as max_mbit_s,
+    max(mbit_s) as max_mbit_s,
     sum(wire_bytes)::bigint as wire_bytes,
     min(first_bin) as first_packet_bin,
     max(last_bin) as last_packet_bin,
-from in_steps
+from numbered
 group by run, from_site, to_site, is_within, column_number

@@ -4,7 +4,8 @@
 -- between others.
 with
 
-placed as (
+-- most captures have no such packet: all rows are then read once, and none is stored
+placed as not materialized (
     select
         bins.*,
         case

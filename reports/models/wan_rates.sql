@@ -5,40 +5,59 @@ with
 
 members as (
     select distinct
-        run,
-        sum_id,
-        unnest(direction_ids) as direction_id,
-    from wan_sums
+        sums.sum_id,
+        unnest(sums.direction_ids) as direction_id,
+        len(sums.direction_ids) > 1 as is_sum,
+        steps.bins,
+        steps.bin_ns,
+    from wan_sums as sums
+    inner join wan_steps as steps using (run)
 ),
 
+-- most sums are of one direction, whose changes stand as they are
 summed as (
     select
-        members.run,
+        members.sum_id,
+        changes.bin,
+        changes.change,
+    from wan_changes as changes
+    inner join members using (direction_id)
+    where not members.is_sum
+    union all
+    select
         members.sum_id,
         changes.bin,
         sum(changes.change)::bigint as change,
     from wan_changes as changes
     inner join members using (direction_id)
-    group by members.run, members.sum_id, changes.bin
+    where members.is_sum
+    group by members.sum_id, changes.bin
 ),
 
 stretches as (
     select
-        run,
         sum_id,
         bin,
         sum(change) over one_sum::bigint as window_bytes,
         lead(bin) over one_sum as next_bin,
     from summed
     window one_sum as (partition by sum_id order by bin)
+),
+
+times as (
+    select distinct
+        sum_id,
+        bins,
+        bin_ns,
+    from members
 )
 
 select
     stretches.sum_id,
     stretches.bin,
     stretches.window_bytes,
-    (coalesce(stretches.next_bin, steps.bins) - stretches.bin)
-    * steps.bin_ns as held_ns,
+    (coalesce(stretches.next_bin, times.bins) - stretches.bin)
+    * times.bin_ns as held_ns,
 from stretches
-inner join wan_steps as steps using (run)
+inner join times using (sum_id)
 where stretches.window_bytes > 0
