@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Collection
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 from flowsweep import content
@@ -138,6 +140,13 @@ class Catalog:
         reads |= {name: set() for name in names if name.startswith("file_")}
         reads |= {name: {"shown_runs"} for name in names if name.startswith(shown.FILES)}
         return {name: words & reads.keys() - {name} for name, words in reads.items()}
+
+    @cached_property
+    def read_once(self) -> frozenset[str]:
+        """Files that a single model reads, so that a copy of their rows would gain nothing."""
+        readers = Counter(chain.from_iterable(self._list_reads.values()))
+        files = ("file_", shown.FILES)
+        return frozenset(name for name in readers if name.startswith(files) and readers[name] == 1)
 
     def closure(self, query: str, ends: Collection[str] = ()) -> set[str]:
         """All that a query reads, directly or through others; of `ends` nothing is read."""

@@ -301,7 +301,8 @@ class Warehouse:
         elif self._views and name in self._views:
             self._execute(f"create or replace view {name} as {self._views[name]}")
         else:
-            self._execute(f"create or replace table {name} as {self.body(name)}")
+            kind = "view" if name in self.catalog.read_once else "table"
+            self._execute(f"create or replace {kind} {name} as {self.body(name)}")
 
     def body(self, name: str) -> str:
         """The query that makes a model, or reads files."""
