@@ -30,6 +30,7 @@ COMMANDS = (
     "export",
     "runs",
     "show",
+    "sequence",
     "query",
     "columns",
     "report",

@@ -154,6 +154,17 @@ def add_output(parser: Parser, about: str, *, required: bool = True) -> None:
     parser.add_argument("-o", "--output", metavar="PATH", type=Path, required=required, help=about)
 
 
+def add_width(parser: Parser, option: str, about: str) -> None:
+    """Adds the width on paper of what `about` names."""
+    parser.add_argument(
+        option,
+        metavar="MM",
+        type=_width,
+        default=180.0,
+        help=f"Width of {about} in millimetres: 88 is a column of most journals (180).",
+    )
+
+
 def add_checksums(parser: Parser) -> None:
     """Adds `--verify-checksums`."""
     parser.add_argument(
@@ -263,6 +274,17 @@ def _read_with(parse: Callable[[str], int]) -> Callable[[str], int]:
     return read
 
 
+def _width(text: str) -> float:
+    """A width in millimetres."""
+    if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,3})?", text) or not 20 <= float(text) <= 1000:
+        raise FlowsweepError(
+            f'"{text}" is no width of a figure',
+            found=f'"{text}"',
+            expected="20 to 1000, in millimetres",
+        )
+    return float(text)
+
+
 def _threads(text: str) -> int:
     return _whole_number(text, 0, MOST_THREADS)
 
@@ -273,6 +295,16 @@ def _packets(text: str) -> int:
 
 def _waiting(text: str) -> int:
     return _whole_number(text, 1, MOST_WAITING)
+
+
+def read_number(text: str) -> int:
+    """The type of an argument that is a number from 0, such as that of a connection."""
+    return _whole_number(text, 0, (1 << 63) - 1)
+
+
+def read_time(text: str) -> int:
+    """The type of an argument that is a time with its unit, in ns."""
+    return _read_with(parse_time)(text)
 
 
 def _whole_number(text: str, least: int, most: int) -> int:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
-from flowsweep.cli.arguments import Parser, add_against, add_results
+from flowsweep.cli.arguments import Parser, add_against, add_results, add_width
 
 
 def arguments(parser: Parser) -> None:
@@ -25,26 +24,7 @@ def arguments(parser: Parser) -> None:
         help="Write each figure to FOLDER too, for a publication: SVG, PDF, PNG, its rows as CSV, "
         "and its caption.",
     )
-    parser.add_argument(
-        "--figure-width",
-        metavar="MM",
-        type=_width,
-        default=180.0,
-        help="Width of these figures in millimetres: 88 is a column of most journals (180).",
-    )
-
-
-def _width(text: str) -> float:
-    """A width in millimetres."""
-    from flowsweep.errors import FlowsweepError
-
-    if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,3})?", text) or not 20 <= float(text) <= 1000:
-        raise FlowsweepError(
-            f'"{text}" is no width of a figure',
-            found=f'"{text}"',
-            expected="20 to 1000, in millimetres",
-        )
-    return float(text)
+    add_width(parser, "--figure-width", "these figures")
 
 
 def report(

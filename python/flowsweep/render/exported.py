@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: vl-convert takes a pixel of the picture for a point; there are 96 pixels an inch, and 72 points.
 SCALE = 72 / 96
 PRINT_PPI = 300
+#: Formats of a picture, by the ends of the files' names.
+PICTURES = ("svg", "pdf", "png")
 #: What the page's script and screen readers need of an SVG, and a file does not.
 _PAGE_ONLY = re.compile(r' (?:data-[a-z]+|role|aria-[a-z]+|class)="[^"]*"')
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
@@ -58,17 +60,12 @@ def write(
     Returns:
         The paths of the PDF files.
     """
-    import vl_convert
-
     made = []
     with explaining(f"cannot write figures to {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         for figure in figures:
-            picture = _standalone(figure.svg, width_mm)
             files: dict[str, bytes | str] = {
-                "svg": picture,
-                "pdf": vl_convert.svg_to_pdf(_standalone(figure.svg, width_mm * SCALE)),
-                "png": vl_convert.svg_to_png(picture, scale=SCALE, ppi=PRINT_PPI),
+                **{suffix: encode(figure.svg, suffix, width_mm) for suffix in PICTURES},
                 "csv": rows(figure.name).write_csv(),
                 "txt": figure.title + "\n",
             }
@@ -76,6 +73,22 @@ def write(
                 write_file(folder / f"{figure.name}.{suffix}", content)
             made.append(folder / f"{figure.name}.pdf")
     return made
+
+
+def encode(svg: str, suffix: str, width_mm: float) -> bytes | str:
+    """A picture of a page as the content of a file, light and `width_mm` wide.
+
+    Args:
+        svg: The picture.
+        suffix: One of `PICTURES`.
+        width_mm: Its width on paper.
+    """
+    import vl_convert
+
+    if suffix == "pdf":
+        return vl_convert.svg_to_pdf(_standalone(svg, width_mm * SCALE))
+    picture = _standalone(svg, width_mm)
+    return picture if suffix == "svg" else vl_convert.svg_to_png(picture, SCALE, PRINT_PPI)
 
 
 def _standalone(svg: str, width_mm: float) -> str:
