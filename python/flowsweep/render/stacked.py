@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.render import axes, charts, theme
+from flowsweep.render import axes, charts, points, theme
 from flowsweep.render.figure import values
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
@@ -21,73 +21,97 @@ ROW = 24
 PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
 
 
+#: Column, name and colour of what a bar is made of.
+Part = tuple[str, str, str]
+
+
 @dataclass(frozen=True)
-class Bar:
-    """One bar: the name of its point, its parts from the left, what stands at its end.
+class Bars:
+    """How the bars of a figure look.
 
     Attributes:
-        parts: Kind and length of each part.
+        axis: Makes the axis, of the field `from`, for the rows that are drawn.
+        label: Makes the words at the end of a bar from its row.
+        label_width: Pixels for these words.
+        size: Writes the length of a part.
     """
 
-    point: str
-    parts: Sequence[tuple[str, float]]
-    words: str
+    axis: Callable[[pl.DataFrame], charts.Channel]
+    label: Callable[[dict[str, Any]], str]
+    label_width: int
+    size: Callable[[float], str]
 
 
-def kinds_in(
-    frames: Sequence[pl.DataFrame], kinds: Iterable[tuple[str, str, str]]
-) -> list[tuple[str, str]]:
-    """Selects the kinds of parts that some bar has, for a legend that all panels share.
-
-    Args:
-        frames: The rows of each panel.
-        kinds: Column, name and colour of each kind.
-
-    Returns:
-        Name and colour of each that is above 0 in some row.
-    """
-    return [
-        (name, colour)
-        for column, name, colour in kinds
-        if any((frame[column] > 0).any() for frame in frames)
-    ]
-
-
-def panel(
-    bars: Sequence[Bar],
-    kinds: Sequence[tuple[str, str]],
-    length: charts.Channel,
-    one: Series | None,
+def draw(
+    applications: Sequence[tuple[Series, pl.DataFrame, Sequence[Part]]],
+    bars: Bars,
     *,
-    left: int,
-    words: int,
-    written: Callable[[float], str],
+    are_named: bool,
 ) -> Any:
-    """The bars of one application.
+    """A panel for each application, with a bar for each of its points that are drawn.
 
     Args:
-        bars: From the top down.
-        kinds: Names and colours of the parts, in the order of the legend.
-        length: The axis, of the field `from`.
-        one: Whose name stands above; None: nobody's.
-        left: Pixels for the names of the points.
-        words: Pixels for the words.
-        written: How the length of a part is written.
+        applications: The look of each, a row for each of its points, and the parts of its bars.
+            If all have the same parts, the panels share a legend.
+        bars: What the bars look like.
+        are_named: Whether the application's name stands above each panel.
     """
-    parts: list[dict[str, Any]] = []
+    frames = [rows for _, rows, _ in applications]
+    left = max(points.width(points.labels(rows)) for rows in frames)
+    drawn = [points.choose_drawn(rows) for rows in frames]
+    is_shared = all(parts == applications[0][2] for _, _, parts in applications)
+    panels = [
+        _panel(
+            rows,
+            bars,
+            _select_parts(drawn if is_shared else [points.choose_drawn(rows)], parts),
+            left,
+            one if are_named else None,
+        )
+        for one, rows, parts in applications
+    ]
+    if len(panels) == 1:
+        return panels[0].properties(padding=PADDING)
+    chart = charts.concat(*panels, columns=1, align="each").properties(padding=PADDING)
+    return chart if is_shared else chart.properties(resolve={"scale": {"color": "independent"}})
+
+
+def _select_parts(frames: Sequence[pl.DataFrame], parts: Sequence[Part]) -> list[Part]:
+    """The parts that some bar has."""
+    return [part for part in parts if any((frame[part[0]] > 0).any() for frame in frames)]
+
+
+def _panel(
+    rows: pl.DataFrame, bars: Bars, parts: Sequence[Part], left: int, one: Series | None
+) -> Any:
+    """The bars of one application, from the top down.
+
+    Args:
+        rows: A row for each point.
+        bars: What the bars look like.
+        parts: Those of the legend.
+        left: Pixels for the names of the points.
+        one: Whose name stands above; None: nobody's.
+    """
+    names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
+    drawn = points.choose_drawn(rows)
+    pieces: list[dict[str, Any]] = []
     ends: list[dict[str, Any]] = []
-    for bar in bars:
+    order = []
+    for key, row in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True):
         begin = end = 0.0
-        for kind, size in bar.parts:
+        order.append(names[key])
+        for column, name, _ in parts:
+            size = row[column] or 0.0
             end = begin + size
             if end > begin:
-                tooltip = tip(bar.point, f"{kind}: {written(size)}")
-                parts.append(
-                    {"point": bar.point, "from": begin, "to": end, "what": kind, TIP: tooltip}
+                tooltip = tip(names[key], f"{name}: {bars.size(size)}")
+                pieces.append(
+                    {"point": names[key], "from": begin, "to": end, "what": name, TIP: tooltip}
                 )
             begin = end
-        ends.append({"point": bar.point, "end": end, "text": bar.words})
-    order = [bar.point for bar in bars]
+        ends.append({"point": names[key], "end": end, "text": bars.label(row)})
+    length = bars.axis(drawn)
     y = charts.field(
         "point:N",
         title=None,
@@ -98,24 +122,21 @@ def panel(
     colour = charts.field(
         "what:N",
         title=None,
-        scale=axes.scale(domain=[kind for kind, _ in kinds], range=[colour for _, colour in kinds]),
+        scale=axes.scale(
+            domain=[name for _, name, _ in parts], range=[colour for *_, colour in parts]
+        ),
         legend=axes.legend(
             symbolType="square", symbolSize=120, symbolStrokeWidth=0, columnPadding=26
         ),
     )
-    drawn = charts.Chart(values(parts)).mark("bar", height=18, stroke=theme.PAGE, strokeWidth=1)
+    marks = charts.Chart(values(pieces)).mark("bar", height=18, stroke=theme.PAGE, strokeWidth=1)
     text = charts.Chart(values(ends)).mark(
         "text", align="left", dx=8, fontSize=11, color=theme.MUTED
     )
     made = charts.layer(
-        drawn.encode(x=length, x2="to:Q", y=y, color=colour),
+        marks.encode(x=length, x2="to:Q", y=y, color=colour),
         text.encode(x=charts.field("end:Q"), y=y, text="text:N"),
-    ).properties(width=theme.FULL_WIDTH - left - words, height=ROW * len(order))
+    ).properties(width=theme.FULL_WIDTH - left - bars.label_width, height=ROW * len(order))
     if one is not None:
         made = made.properties(title=charts.title(one.label, color=one.text_colour))
     return made
-
-
-def below_each_other(panels: Sequence[Any]) -> Any:
-    """One chart of all panels."""
-    return panels[0] if len(panels) == 1 else charts.concat(*panels, columns=1, align="each")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from flowsweep import numbers
 from flowsweep.render import axes, charts, doubts, held_senders, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
@@ -12,11 +14,12 @@ from flowsweep.render.held_senders import CLASSES, FEW, NOTABLE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import polars as pl
-
     from flowsweep.render.theme import Series
 
+#: Pixels for the words behind a bar.
 WORDS = 230
+PARTS = [(column, name, colour) for column, name, _, colour in CLASSES]
+SHARES = [column for column, *_ in PARTS]
 
 
 def draw(context: Context) -> Figure | None:
@@ -26,17 +29,6 @@ def draw(context: Context) -> Figure | None:
         return None
     shown = context.series_in(rows)
     frames = [context.select_series(rows, one) for one in shown]
-    names = [points.labels(frame) for frame in frames]
-    left = max(map(points.width, names))
-    # The same in every panel, because they share one legend.
-    drawn = [points.choose_drawn(frame) for frame in frames]
-    kinds = stacked.kinds_in(
-        drawn, ((column, label, colour) for column, label, _, colour in CLASSES)
-    )
-    panels = [
-        _panel(frame, one, kinds, left, alone=len(shown) == 1 or context.stands_alone)
-        for frame, one in zip(frames, shown, strict=True)
-    ]
     unknown, total = int(rows["unknown_directions"].sum()), int(rows["directions"].sum())
     reasons = held_senders.list_reasons(rows)
     return Figure(
@@ -64,7 +56,14 @@ def draw(context: Context) -> Figure | None:
         "application took, by its capture, and the network at least the smallest RTT for each "
         "answer. "
         "Network: congestion window, rate or recovery from loss.",
-        chart=stacked.below_each_other(panels).properties(padding=stacked.PADDING),
+        chart=stacked.draw(
+            [
+                (one, frame.with_columns(pl.col(SHARES) * 100), PARTS)
+                for one, frame in zip(shown, frames, strict=True)
+            ],
+            stacked.Bars(_axis, _label_bar, WORDS, lambda percents: numbers.share(percents / 100)),
+            are_named=len(shown) > 1 and not context.stands_alone,
+        ),
         rows=rows,
     )
 
@@ -86,42 +85,18 @@ def _find_most(rows: pl.DataFrame) -> float | None:
     return float(most) if isinstance(most, float) else None
 
 
-def _panel(
-    rows: pl.DataFrame, one: Series, kinds: list[tuple[str, str]], left: int, *, alone: bool
-) -> Any:
-    chosen = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    shown = points.choose_drawn(rows)
-    bars = [
-        stacked.Bar(
-            chosen[key],
-            [(label, (row[column] or 0.0) * 100) for column, label, _, _ in CLASSES],
-            _label_bar(row),
-        )
-        for key, row in zip(shown.rows(), shown.iter_rows(named=True), strict=True)
-    ]
-    x = charts.field(
+def _axis(_: pl.DataFrame) -> charts.Channel:
+    return charts.field(
         "from:Q",
         title="share of the sending time (%)",
         scale=axes.scale(domain=[0, 100], nice=False),
         axis=axes.axis(values=[0, 25, 50, 75, 100], grid=True),
     )
-    return stacked.panel(
-        bars,
-        kinds,
-        x,
-        None if alone else one,
-        left=left,
-        words=WORDS,
-        written=lambda size: numbers.share(size / 100),
-    )
 
 
 def _label_bar(row: dict[str, Any]) -> str:
     """The two largest shares that are not the application's."""
-    others = sorted(CLASSES[1:], key=lambda item: -(row[item[0]] or 0.0))[:2]
-    texts = [
-        f"{label} {numbers.share(row[column])}"
-        for column, label, _, _ in others
-        if (row[column] or 0.0) >= NOTABLE
-    ]
+    shares = [((row[column] or 0.0) / 100, name) for column, name, _ in PARTS[1:]]
+    others = sorted(shares, key=lambda item: -item[0])[:2]
+    texts = [f"{name} {numbers.share(share)}" for share, name in others if share >= NOTABLE]
     return ", ".join(texts)

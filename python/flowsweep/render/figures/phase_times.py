@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
+from polars import selectors as cs
 
 from flowsweep import numbers
 from flowsweep.render import axes, charts, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 
-if TYPE_CHECKING:
-    from flowsweep.render.theme import Series
-
 #: None of an application's first colours; the last is for what is left.
 COLOURS = tuple(f"var(--app-{number})" for number in (10, 6, 7, 8, 5, 9))
 OTHERS = "others"
+#: Pixels for the words behind a bar.
 WORDS = 120
 
 
@@ -26,15 +25,6 @@ def draw(context: Context) -> Figure | None:
         return None
     shown = context.series_in(rows)
     frames = [_means(context.select_series(rows, one)) for one in shown]
-    names = [points.labels(frame) for frame, _ in frames]
-    left = max(map(points.width, names))
-    panels = [
-        _panel(frame, phases, one, left, alone=len(shown) == 1)
-        for (frame, phases), one in zip(frames, shown, strict=True)
-    ]
-    chart = stacked.below_each_other(panels).properties(padding=stacked.PADDING)
-    if len(panels) > 1:
-        chart = chart.properties(resolve={"scale": {"color": "independent"}})
     counted = rows.group_by("run").agg(pl.col("rank").n_unique())
     runs, ranks = counted.height, sorted(set(counted["rank"]))
     count = f"{ranks[0]}" if len(ranks) == 1 else f"{ranks[0]} to {ranks[-1]}"
@@ -49,7 +39,14 @@ def draw(context: Context) -> Figure | None:
             "Scales differ between applications." if len(shown) > 1 else None,
             points.note_left_out([frame for frame, _ in frames], "phase_times"),
         ),
-        chart=chart,
+        chart=stacked.draw(
+            [
+                (one, frame, _list_parts(phases))
+                for one, (frame, phases) in zip(shown, frames, strict=True)
+            ],
+            stacked.Bars(_axis, _label_bar, WORDS, numbers.seconds),
+            are_named=len(shown) > 1,
+        ),
         rows=rows,
     )
 
@@ -107,31 +104,20 @@ def _key(phase: str) -> str:
     return f"phase {phase}"
 
 
-def _panel(rows: pl.DataFrame, phases: list[str], one: Series, left: int, *, alone: bool) -> Any:
-    names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    drawn = points.choose_drawn(rows)
-    bars = [
-        stacked.Bar(
-            names[key],
-            [(phase, row[_key(phase)]) for phase in phases],
-            f"of {numbers.estimate(row['completion_s'])} s",
-        )
-        for key, row in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True)
-    ]
-    top = max([sum(size for _, size in bar.parts) for bar in bars] + [1e-6])
-    x = charts.field(
+def _list_parts(phases: list[str]) -> list[stacked.Part]:
+    coloured = zip(phases, COLOURS, strict=False)
+    return [(_key(phase), phase, colour) for phase, colour in coloured]
+
+
+def _axis(drawn: pl.DataFrame) -> charts.Channel:
+    longest = drawn.select(pl.sum_horizontal(cs.starts_with(_key(""))).max()).item()
+    return charts.field(
         "from:Q",
         title="seconds, mean over the ranks",
-        scale=axes.scale(domain=[0, top], nice=False),
+        scale=axes.scale(domain=[0, max(longest, 1e-6)], nice=False),
         axis=axes.axis(tickCount=6, format=",~f", grid=True),
     )
-    kinds = list(zip(phases, COLOURS, strict=False))
-    return stacked.panel(
-        bars,
-        kinds,
-        x,
-        None if alone else one,
-        left=left,
-        words=WORDS,
-        written=numbers.seconds,
-    )
+
+
+def _label_bar(row: dict[str, Any]) -> str:
+    return f"of {numbers.estimate(row['completion_s'])} s"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -11,11 +11,9 @@ from flowsweep.render import axes, charts, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 from flowsweep.render.time_parts import PARTS, list_shares
 
-if TYPE_CHECKING:
-    from flowsweep.render.theme import Series
-
 #: Colours of the parts in their order; none is an application's first.
 COLOURS = (*(f"var(--app-{number})" for number in (6, 7, 8, 5, 9, 4)), "var(--grid)")
+#: Pixels for the words behind a bar.
 WORDS = 60
 #: Applications that have a sentence each.
 FEW = 3
@@ -30,14 +28,7 @@ def draw(context: Context) -> Figure | None:
         return None
     shown = context.series_in(rows)
     frames = [context.select_series(rows, one) for one in shown]
-    left = max(points.width(points.labels(frame)) for frame in frames)
-    drawn = [points.choose_drawn(frame) for frame in frames]
-    coloured = zip(PARTS.items(), COLOURS, strict=True)
-    kinds = stacked.kinds_in(drawn, ((*part, colour) for part, colour in coloured))
-    panels = [
-        _panel(frame, one, kinds, left, alone=len(shown) == 1 or context.stands_alone)
-        for frame, one in zip(frames, shown, strict=True)
-    ]
+    parts = [(*part, colour) for part, colour in zip(PARTS.items(), COLOURS, strict=True)]
     return Figure(
         name="time_shares",
         finding=" ".join(
@@ -54,7 +45,11 @@ def draw(context: Context) -> Figure | None:
             "Scales differ between applications." if len(shown) > 1 else None,
             points.note_left_out(frames, "time_shares"),
         ),
-        chart=stacked.below_each_other(panels).properties(padding=stacked.PADDING),
+        chart=stacked.draw(
+            [(one, frame, parts) for one, frame in zip(shown, frames, strict=True)],
+            stacked.Bars(_axis, _label_bar, WORDS, numbers.seconds),
+            are_named=len(shown) > 1 and not context.stands_alone,
+        ),
         rows=rows,
     )
 
@@ -101,31 +96,14 @@ def _crossings(count: float | None) -> str:
     return f"; {number} messages on the path cross between the sites, one after the other"
 
 
-def _panel(
-    rows: pl.DataFrame, one: Series, kinds: list[tuple[str, str]], left: int, *, alone: bool
-) -> Any:
-    names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
-    drawn = points.choose_drawn(rows)
-    bars = [
-        stacked.Bar(
-            names[key],
-            [(label, row[column]) for column, label in PARTS.items()],
-            numbers.seconds(row["path_s"]),
-        )
-        for key, row in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True)
-    ]
-    x = charts.field(
+def _axis(drawn: pl.DataFrame) -> charts.Channel:
+    return charts.field(
         "from:Q",
         title="seconds on the critical path, mean over the runs",
         scale=axes.scale(domain=[0, drawn["path_s"].max()], nice=False),
         axis=axes.axis(tickCount=6, format=",~f", grid=True),
     )
-    return stacked.panel(
-        bars,
-        kinds,
-        x,
-        None if alone else one,
-        left=left,
-        words=WORDS,
-        written=numbers.seconds,
-    )
+
+
+def _label_bar(row: dict[str, Any]) -> str:
+    return numbers.seconds(row["path_s"])
