@@ -56,6 +56,27 @@ times as (
     group by run, host
 ),
 
+-- of hosts whose packets were matched with another's: the direction whose delay is known best
+delays as (
+    select
+        run,
+        unnest([sender, receiver]) as host,
+        delay_min_ns,
+        delay_error_ns,
+        delay_error_ns / greatest(delay_min_ns, 1) as error_share,
+    from path_delays
+),
+
+clocks as (
+    select
+        run,
+        host,
+        arg_min(delay_error_ns, error_share) as delay_error_ns,
+        arg_min(delay_min_ns, error_share) as least_delay_ns,
+    from delays
+    group by run, host
+),
+
 -- bins in which a packet passed; silences are not looked for in captures of an hour or less
 bins as (
     select distinct
@@ -147,6 +168,9 @@ final as (
         silence_from_ns,
         silence_ns,
         coalesce(clock_offsets.shift_ns, 0) as clock_shift_ns,
+        clocks.host is not null as is_clock_compared,
+        clocks.delay_error_ns,
+        clocks.least_delay_ns,
         ---------- beside the grade
         snaplen,
         wire_bytes,
@@ -160,6 +184,7 @@ final as (
     left join times using (run, host)
     left join silences using (run, host)
     left join clock_offsets using (run, host)
+    left join clocks using (run, host)
 )
 
 select * from final

@@ -1,4 +1,6 @@
--- One row per run and direction between two hosts: how long packets were under way.
+-- One row per run and direction between two hosts: how long packets were under way. By clocks that
+-- packets alone compare that may be wrong by half of a round trip, about as much as it is itself.
+-- `is_known`: it is not wrong by more than that.
 with
 
 final as (
@@ -18,4 +20,7 @@ final as (
     group by run, host, receiver
 )
 
-select * from final
+select
+    *,
+    coalesce(delay_error_ns <= 1.25 * delay_min_ns, false) as is_known,
+from final

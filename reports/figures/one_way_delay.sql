@@ -2,6 +2,42 @@
 -- under way, and how much of that above the least; medians over runs.
 with
 
+clocks as (
+    select
+        run,
+        host,
+        bool_and(has_delays) as has_delays,
+    from captures
+    group by run, host
+),
+
+judged as (
+    select
+        path_delays.*,
+        path_delays.is_known
+        and coalesce(sending.has_delays and receiving.has_delays, true)
+            as is_claimed,
+    from path_delays
+    left join clocks as sending
+        on path_delays.run = sending.run and path_delays.sender = sending.host
+    left join clocks as receiving
+        on
+            path_delays.run = receiving.run
+            and path_delays.receiver = receiving.host
+),
+
+-- A delay that no capture can claim is null; the time in queues does not depend on clocks' offsets.
+delays as (
+    select
+        * replace (
+            if(is_claimed, delay_min_ns, null) as delay_min_ns,
+            if(is_claimed, delay_p50_ns, null) as delay_p50_ns,
+            if(is_claimed, delay_p99_ns, null) as delay_p99_ns,
+            if(is_claimed, delay_error_ns, null) as delay_error_ns
+        ),
+    from judged
+),
+
 final as (
     select
         points.* exclude (label),
@@ -18,7 +54,7 @@ final as (
         median(delays.queue_p50_ns) / 1e6 as queue_p50_ms,
         median(delays.queue_p99_ns) / 1e6 as queue_p99_ms,
         max(delays.queue_max_ns) / 1e6 as queue_max_ms,
-    from path_delays as delays
+    from delays
     inner join point_runs using (run)
     inner join points on point_runs.point = points.point
     left join hosts as senders

@@ -1,6 +1,7 @@
 -- One row per capture file and interface: what it may be used for, as a grade, and why.
 -- The scale is in flowsweep.analysis.grades. A claim about gaps, about content (messages,
--- what held senders back) or about traffic rests only on captures that have it.
+-- what held senders back), about traffic or about one-way delays rests only on captures that
+-- have it.
 select
     facts.run,
     facts.host,
@@ -30,5 +31,6 @@ select
     grades.has_gaps,
     grades.has_content,
     grades.has_traffic,
+    grades.has_delays,
 from capture_facts as facts
 inner join capture_grades as grades using (capture)

@@ -44,8 +44,13 @@ def test_delays_are_those_that_match_prints(results: Path, tmp_path: Path) -> No
         for path in printed:
             row = ours[path["sender"], path["receiver"]]
             assert row["packets"] == path["packets"]
-            for name in ("delay_min", "delay_p50", "delay_p99", "queue_p50", "queue_p99"):
+            for name in ("queue_p50", "queue_p99"):
                 assert row[f"{name}_ms"] == pytest.approx(path[f"{name}_ns"] / 1e6), name
+            is_known = path["delay_error_ns"] <= 1.25 * path["delay_min_ns"]
+            assert is_known == row["is_between_sites"]
+            for name in ("delay_min", "delay_p50", "delay_p99"):
+                expected = pytest.approx(path[f"{name}_ns"] / 1e6) if is_known else None
+                assert row[f"{name}_ms"] == expected, name
 
 
 def test_delays_grow_by_half_of_the_round_trip_and_queues_by_what_they_hold(results: Path) -> None:
@@ -55,6 +60,31 @@ def test_delays_grow_by_half_of_the_round_trip_and_queues_by_what_they_hold(resu
         assert row["delay_min_ms"] == pytest.approx(row["rtt_ms"] / 2, abs=0.05)
         full_queue_ms = row["queue_bytes"] * 8 / (row["rate_mbit_s"] * 1e3)
         assert row["queue_p99_ms"] < full_queue_ms * 1.05 + 3
+
+
+def test_the_grade_of_a_capture_says_what_is_known_of_its_clock(tmp_path: Path) -> None:
+    """What 250 ns are to 1 ms, what 500 us are, and what no packet tells."""
+    import tiny
+
+    tiny.runs(tmp_path, [tiny.run(name, baseline=True) for name in ("near", "far", "none")])
+    for run, error in (("near", 250), ("far", tiny.MS // 2), ("none", None)):
+        for ends in (("pc1", "pc3"), ("pc3", "pc1")):
+            tiny.table(tmp_path, "captures", run, ends[0], [tiny.capture()])
+            tiny.sent(tmp_path, run, *ends, "aaa", error)
+    warehouse = Warehouse(tmp_path)
+    rows = warehouse.select("select run, grade, has_delays, reasons from captures")
+    found = {row["run"]: row for row in rows.iter_rows(named=True)}
+    assert {run: row["grade"] for run, row in found.items()} == {
+        "near": "A",
+        "far": "B",
+        "none": "C",
+    }
+    assert found["near"]["reasons"] == ""
+    assert "± 500 µs" in found["far"]["reasons"]
+    assert "no claim on one-way delays" in found["none"]["reasons"]
+    assert {run: row["has_delays"] for run, row in found.items()} == {
+        "near": True, "far": True, "none": False,
+    }  # fmt: skip
 
 
 def test_every_packet_has_one_fate_and_claims_hold(results: Path) -> None:

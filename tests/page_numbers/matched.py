@@ -24,6 +24,7 @@ PARTS = {
 }
 NETWORK = ["stall_s", "serialisation_s", "queueing_s", "recovery_s", "propagation_s"]
 WAY = ["sender", "receiver"]
+DELAYS = ["delay_min_ms", "delay_p50_ms", "delay_p99_ms", "delay_error_ms"]
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
@@ -66,8 +67,11 @@ def _delays(raw: Raw) -> Expected:
                 "queue_max_ms": queues[-1],
             }
         )  # fmt: skip
+        # More than half of a round trip: the delay is not known.
+        if runs[-1]["delay_error_ms"] > 1.25 * runs[-1]["delay_min_ms"]:
+            runs[-1] |= dict.fromkeys(DELAYS)
     labelled = pl.DataFrame(runs).join(raw.runs.select("run", "point"), on="run")
-    medians = ["delay_min_ms", "delay_p50_ms", "delay_p99_ms", "queue_p50_ms", "queue_p99_ms"]
+    medians = [*DELAYS[:-1], "queue_p50_ms", "queue_p99_ms"]
     rows = labelled.group_by("point", *WAY).agg(
         pl.len().alias("runs_used"),
         pl.col("packets").sort().get((pl.len() - 1) // 2),

@@ -105,11 +105,18 @@ def message(size: int, **changes: Any) -> dict[str, Any]:
     return row | changes
 
 
-def sent(directory: Path, run: str, sender: str, receiver: str, story: str) -> None:
+def sent(
+    directory: Path,
+    run: str,
+    sender: str,
+    receiver: str,
+    story: str,
+    error_ns: int | None = MS // 2,
+) -> None:
     """Writes the matched tables of packets from one host to another, a letter each.
 
     a: it arrived, after 1 ms and one more for each packet before it; x: a quarter of it was lost;
-    ?: that is not known.
+    ?: that is not known. Delays may be wrong by `error_ns`; None: the clocks do not tell them.
     """
     fates = {"a": "delivered", "x": "lost", "?": "unknown"}
     packets = [
@@ -125,7 +132,8 @@ def sent(directory: Path, run: str, sender: str, receiver: str, story: str) -> N
     delays = [
         {
             "sender": sender, "receiver": receiver, "protocol": "tcp", "packet_sent": place + 1,
-            "delay_ns": (place + 1) * MS, "delay_error_ns": MS // 2, "queue_ns": place * MS,
+            "delay_ns": None if error_ns is None else (place + 1) * MS, "delay_error_ns": error_ns,
+            "queue_ns": place * MS,
         }
         for place, letter in enumerate(story)
         if letter == "a"

@@ -48,10 +48,14 @@ STEP_NS = 10 * 10**6
 #: The share of packets out of order above which gaps are no longer those of the network.
 OUT_OF_ORDER = 1e-3
 
-#: Claims that a fault of grade C may forbid. D forbids both.
+#: Claims that a fault of grade C may forbid. D forbids all.
 GAPS = "gaps between packets"
 CONTENT = "messages and what held senders back"
-CLAIMS = (GAPS, CONTENT)
+DELAYS = "one-way delays"
+CLAIMS = (GAPS, CONTENT, DELAYS)
+
+#: The share of a delay by which it may be wrong without a note.
+CLOCK_NOTED = 0.1
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,7 @@ OF_ALL_INTERFACES = (
     "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
     "missed_bytes", *(key for key, _ in REFUSED),
     "begin_ns", "end_ns", "silence_ns", "silence_from_ns", "clock_shift_ns",
+    "is_clock_compared", "delay_error_ns", "least_delay_ns",
 )  # fmt: skip
 #: The columns that are added up over the interfaces of a capture.
 SUMMED = (
@@ -230,11 +235,14 @@ def grade(facts: Mapping[str, Any]) -> Grade:
             `repeated_bytes` and `payload_bytes`, of Zeek's logs alone `missed_bytes`, and of the
             host's whole capture, in ns since 1970, `begin_ns`, `end_ns`, `silence_from_ns` and
             `silence_ns` (how long the longest silence was), and `clock_shift_ns`, by which its
-            clock was ahead of that of most hosts and its times are put back. Absent ones are 0.
+            clock was ahead of that of most hosts and its times are put back. Where captures were
+            matched (`is_clock_compared`), of the one-way delay to or from the host that is known
+            best, `least_delay_ns` and `delay_error_ns`, by which it may be wrong; None where the
+            clocks do not tell. Absent ones are 0.
     """
     notes = (
-        *_check_drops(facts), *_check_whole(facts), *_check_time(facts), *_check_counts(facts),
-        *_check_order(facts), *_check_missed(facts), *_check_flows(facts),
+        *_check_drops(facts), *_check_whole(facts), *_check_time(facts), *_check_clock(facts),
+        *_check_counts(facts), *_check_order(facts), *_check_missed(facts), *_check_flows(facts),
     )  # fmt: skip
     return Grade(max((note.grade for note in notes), key=ORDER.index), notes)
 
@@ -309,6 +317,22 @@ def _check_time(facts: Mapping[str, Any]) -> Iterator[Note]:
             " that of most hosts: its times are put right (flowsweep query clocks)",
             "B",
         )
+
+
+def _check_clock(facts: Mapping[str, Any]) -> Iterator[Note]:
+    if not facts.get("is_clock_compared"):
+        return
+    if facts.get("delay_error_ns") is None:
+        line = "nothing tells how far its clock is from another host's"
+        yield Note("is_clock_compared", line, "C", DELAYS)
+        return
+    error, delay = _number(facts, "delay_error_ns"), _number(facts, "least_delay_ns")
+    line = f"its clock is known to ± {numbers.seconds(error / 1e9)}"
+    if error <= CLOCK_NOTED * delay:
+        yield Note("is_clock_compared", line, "A")
+    else:
+        line += f", and the least one-way delay is {numbers.seconds(delay / 1e9)}"
+        yield Note("is_clock_compared", line, "B")
 
 
 def _check_counts(facts: Mapping[str, Any]) -> Iterator[Note]:
@@ -386,6 +410,7 @@ COLUMNS = {
     "has_gaps": "boolean",
     "has_content": "boolean",
     "has_traffic": "boolean",
+    "has_delays": "boolean",
 }
 
 
@@ -396,6 +421,7 @@ def rows(facts: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
         (
             capture, one.letter, one.rank, one.reasons,
             GAPS not in one.forbidden, CONTENT not in one.forbidden, one.letter != "D",
+            DELAYS not in one.forbidden,
         )
         for capture, one in graded
     ]  # fmt: skip
