@@ -88,15 +88,11 @@ def _one_by_one(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame,
     """The lines that are objects, and their numbers; the other lines are noted."""
     found, numbers = [], []
     for number, line in enumerate(lines.split(b"\n"), first):
-        if not line.strip():
+        text = line.strip()
+        if not text:
             continue
-        try:
-            row = json.loads(line.decode())  # of bytes it lets halves of characters pass
-            if HALF.search(line):
-                json.dumps(row, ensure_ascii=False).encode()
-        except (ValueError, RecursionError):
-            row = None
-        if isinstance(row, dict):
+        row = _read_object(text)
+        if row is not None:
             found.append(row)
             numbers.append(number)
         else:
@@ -104,6 +100,21 @@ def _one_by_one(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame,
     names = list(dict.fromkeys(name for row in found for name in row))
     columns = {name: _series([row.get(name) for row in found]) for name in names}
     return pl.DataFrame(columns), numbers
+
+
+def _read_object(line: bytes) -> dict[str, object] | None:
+    """The object of a line; None where there is none."""
+    if not line.startswith(b"{") or not line.endswith(b"}"):
+        return None  # an exception for each line of a log of something else takes long
+    try:
+        row: dict[str, object] = json.loads(
+            line.decode()
+        )  # of bytes it lets halves of characters pass
+        if HALF.search(line):
+            json.dumps(row, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return row
 
 
 def _number_filled(lines: bytes, first: int) -> Sequence[int]:

@@ -121,7 +121,9 @@ def lines(summary: Summary) -> list[str]:
     )
     texts = [f"{summary.file}  Zeek's {summary.kind}.log", f"{counted(summary.rows, 'row')}{span}"]
     if summary.lost:
-        texts.append(f"damaged in {counted(summary.lost, 'place')}: flowsweep zeek-logs tells them")
+        texts.append(
+            f"damaged in {counted(summary.lost, 'place')}: flowsweep zeek-logs names the first"
+        )
     if not summary.counts:
         return texts
     sums = summary.counts["sums"]
