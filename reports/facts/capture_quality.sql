@@ -46,13 +46,28 @@ missed as (
     group by run, host
 ),
 
+-- the first packet of a file need not be the earliest, nor the last one the latest
 times as (
     select
         run,
         host,
-        epoch_ns(min(first_time)) as begin_ns,
-        epoch_ns(max(last_time)) as end_ns,
-    from stg_captures
+        min(first_ns) as begin_ns,
+        max(last_ns) as end_ns,
+    from (
+        select
+            run,
+            host,
+            epoch_ns(first_time) as first_ns,
+            epoch_ns(last_time) as last_ns,
+        from stg_captures
+        union all
+        select
+            run,
+            host,
+            first_ns,
+            last_ns,
+        from stg_flows
+    )
     group by run, host
 ),
 

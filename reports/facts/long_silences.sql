@@ -1,15 +1,26 @@
 -- One row per run and silence that is a minute long at least, and longer than all that is left of
 -- the run without such silences: the eight longest at most. Then a clock was set, recordings were
 -- put together, or next to nothing happened; the many pauses of a program that comes and goes are
--- no such silences. No host has a packet in any bin between `begin_ns` and `end_ns`.
+-- no such silences. No host has a packet in any bin between `begin_ns` and `end_ns`, nor a part of
+-- one that is spread over the time before it.
 with
+
+spreads as (
+    select
+        run,
+        max(shortest_ns) as spread_ns,
+    from shortest_bins
+    where not is_borrowed
+    group by run
+),
 
 bins as (
     select distinct
         run,
-        epoch_ns(bin_start) as begin_ns,
+        epoch_ns(bin_start) - coalesce(spread_ns, 0) as begin_ns,
         epoch_ns(bin_start) + bin_ns as end_ns,
     from stg_throughput
+    left join spreads using (run)
 ),
 
 pauses as (

@@ -1,9 +1,10 @@
 -- One row per run, host and way of what its own capture holds (out of it, in, or through, between
 -- others), where packets were merged by offloading, or lack times of their own: the shortest bin
--- whose rate is known. A merged packet passed at once at the capture point and took its time on the
--- wire, at the rate of its way; of a shorter time nothing is known. Packets without a time of their
--- own (`is_borrowed`) have that of another one: which bin they belong to is not known, so that no
--- bin is shorter than the whole time.
+-- whose rate is known. A merged packet passed at once at the capture point and took its time on
+-- the wire, at the rate of its way; of a shorter time nothing is known. A host that has more to
+-- send waits no longer than a second: what a silence has beyond that is no part of the rate.
+-- Packets without a time of their own (`is_borrowed`) have that of another one: which bin they
+-- belong to is not known, so that no bin is shorter than the whole time.
 with
 
 kinds as (
@@ -56,6 +57,49 @@ bins as (
     group by run, host, src_ip, dst_ip
 ),
 
+placed_bins as (
+    select distinct
+        bins.run,
+        bins.host,
+        bins.bin_ns,
+        epoch_ns(bins.bin_start) as start_ns,
+        case
+            when bins.src_ip = hosts.address then 'out'
+            when bins.dst_ip = hosts.address then 'in'
+            else 'through'
+        end as way,
+    from stg_throughput as bins
+    inner join merging using (run, host)
+    left join hosts using (run, host)
+),
+
+-- of each way, and of all together
+silences as (
+    select
+        run,
+        host,
+        way,
+        start_ns - bin_ns
+        - lag(start_ns) over (
+            partition by run, host, way order by start_ns
+        ) as silence_ns,
+    from (
+        select * from placed_bins
+        union
+        select * replace (null as way) from placed_bins
+    )
+),
+
+silent as (
+    select
+        run,
+        host,
+        way,
+        sum(greatest(silence_ns - 1_000_000_000, 0))::bigint as silent_ns,
+    from silences
+    group by run, host, way
+),
+
 placed as (
     select
         pairs.*,
@@ -79,8 +123,10 @@ summed as (
         way,
         max(longest_bytes) filter (is_merged) as largest_bytes,
         sum(wire_bytes)::bigint as wire_bytes,
-        max(last_ns) - min(first_ns) as duration_ns,
+        max(last_ns) - min(first_ns)
+        - coalesce(any_value(silent.silent_ns), 0) as duration_ns,
     from placed
+    left join silent using (run, host, way)
     group by run, host, way
     having bool_or(is_merged)
 )
@@ -99,10 +145,16 @@ select
             / summed.wire_bytes
         ),
         greatest(windows.bins, 1) * windows.bin_ns
+        - coalesce(silent.silent_ns, 0)
     )::bigint as shortest_ns,
     false as is_borrowed,
 from summed
 inner join windows using (run, host)
+left join silent
+    on
+        summed.run = silent.run
+        and summed.host = silent.host
+        and silent.way is null
 union all by name
 select
     run,

@@ -149,15 +149,15 @@ summed as (
         -- payload that was sent in one moment waited for nothing
         sum(payload_bytes) filter (unknown_because is null and sending_ns > 0)
             as told_bytes,
-        sum(payload_bytes * untold_ns / sending_ns)
+        sum(payload_bytes::double * untold_ns / sending_ns)
         filter (unknown_because is null and sending_ns > 0) as untold_bytes,
-        sum(payload_bytes * app_limited_ns / sending_ns)
+        sum(payload_bytes::double * app_limited_ns / sending_ns)
         filter (unknown_because is null and sending_ns > 0) as app_bytes,
-        sum(payload_bytes * sender_limited_ns / sending_ns)
+        sum(payload_bytes::double * sender_limited_ns / sending_ns)
         filter (unknown_because is null and sending_ns > 0) as sender_bytes,
-        sum(payload_bytes * receiver_limited_ns / sending_ns)
+        sum(payload_bytes::double * receiver_limited_ns / sending_ns)
         filter (unknown_because is null and sending_ns > 0) as receiver_bytes,
-        sum(payload_bytes * network_limited_ns / sending_ns)
+        sum(payload_bytes::double * network_limited_ns / sending_ns)
         filter (unknown_because is null and sending_ns > 0) as network_bytes,
         sum(weight * wait_ns)
         filter (unknown_because is null and sending_ns > 0) as wait_bytes,

@@ -1,12 +1,14 @@
 -- One row per run, host, direction and bin: what it sent and received, at its own
--- capture point.
+-- capture point. What a host sends to itself it does both with.
 with
 
 own as (
     select
         run,
         host,
-        way as direction,
+        unnest(
+            if(src_ip is not distinct from dst_ip, ['in', 'out'], [way])
+        ) as direction,
         epoch_ns(bin_start) as bin_start_ns,
         bin_ns,
         packets,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conversation import MS, SYN, Conversation, Kind, tables
+from conversation import ACK, MS, RST, RTT, SYN, Conversation, Kind, tables
 
 from flowsweep.analysis.capture_summary import summarise
 
@@ -93,14 +93,36 @@ def test_one_direction_alone_recorded_again_is_one(
     assert twice["flows"].equals(once["flows"])
 
 
+TWICE = "1 connection with the same packets, bytes and duration as the one before on the same ports"
+
+
 @pytest.mark.parametrize("kind", AMBIGUOUS)
 def test_a_copy_that_may_be_a_replay_is_remarked_on(kind: Kind, tmp_path: Path) -> None:
     """It counts as a second connection, which has the same numbers and no timestamps."""
     path = recorded_again(short(kind), 200 * MS).write(tmp_path / "a.pcap")
     assert tables(path)["flows"]["connection"].n_unique() == 2
     notes = [(note.level, note.text) for note in summarise(path).notes]
-    text = "1 connection with the same packets and bytes as the one before on the same ports"
-    assert [level for level, note in notes if note.startswith(text)] == ["note"]
+    assert [level for level, note in notes if note.startswith(TWICE)] == ["note"]
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_connections_of_one_size_are_not_remarked_on(is_refused: bool, tmp_path: Path) -> None:
+    """Those of a client that polls from one port last longer or shorter; others are refused."""
+    made = Conversation()
+    for number in range(4):
+        made = Conversation(Kind(client_isn=1000 + number * 70_000), made.packets, ident=made.ident)
+        begin = number * 200 * MS
+        if is_refused:
+            made.send(begin, 0, SYN)
+            refusal = made.frame(1, RST | ACK, 0, made.sent[0])
+            made.packets.append((begin + RTT, refusal))
+            continue
+        made.open(begin)
+        made.ping(begin + 20 * MS + number * 2 * MS)
+        made.close(begin + 40 * MS + number * 2 * MS)
+    path = made.write(tmp_path / "a.pcap")
+    assert tables(path)["flows"]["connection"].n_unique() == 4
+    assert "recorded twice" not in str(summarise(path).notes)
 
 
 @pytest.mark.parametrize("kind", [Kind(), *AMBIGUOUS])

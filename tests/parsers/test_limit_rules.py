@@ -92,6 +92,17 @@ def test_the_first_flight_is_limited_by_the_congestion_window(tmp_path: Path, fl
     assert found["sender"] == 0, found
 
 
+def test_one_direction_alone_tells_nothing_of_what_its_sender_waited_for(tmp_path: Path) -> None:
+    talk = Conversation(window=13)
+    talk.flights(13, 12)
+    talk.send(1)
+    talk.packets = [packet for packet in talk.packets if packet[1][26:30] == b"\x0a\0\0\x01"]
+    found = talk.limits(tmp_path)
+    unknown = found.pop("unknown")
+    assert set(found.values()) == {0}
+    assert unknown == pytest.approx(2, abs=0.01)
+
+
 def test_a_third_of_the_window_is_room(tmp_path: Path) -> None:
     talk = Conversation(window=13)
     talk.flights(13, 9, 8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 import tiny
 
@@ -195,3 +196,21 @@ def test_one_that_names_an_axis_makes_a_sweep(tmp_path: Path) -> None:
     run(tmp_path, "b", {0: 500})
     runs = Warehouse(tmp_path).select("select distinct app, stands_alone from runs").rows()
     assert runs == [("application", False)]
+
+
+def test_a_host_receives_what_it_sends_to_itself(tmp_path: Path) -> None:
+    """A capture of the loopback interface: totals, series and `show` have both directions."""
+    tiny.runs(tmp_path, [{"run": "lo", "status": "no record"}])
+    tiny.table(tmp_path, "captures", "lo", "pc", [tiny.capture(wire_bytes=500)])
+    tiny.table(tmp_path, "flows", "lo", "pc", [
+        tiny.flow("::1", "::1", wire_bytes=300, last_time=tiny.T0 + 1_000 * MS),
+        tiny.flow("::1", "::1", direction="backward", src_port=2000, dst_port=1000,
+                  wire_bytes=200),
+    ])  # fmt: skip
+    tiny.table(tmp_path, "throughput", "lo", "pc", tiny.bins("::1", "::1", {0: 300, 90: 200}))
+    warehouse = Warehouse(tmp_path)
+    (row,) = warehouse.rows("totals").rows(named=True)
+    series = warehouse.rows("throughput_series").group_by("direction").agg(pl.sum("wire_bytes"))
+    assert dict(series.rows()) == {"in": 500, "out": 500}
+    assert row["in_mb"] == row["out_mb"] == 0.0005
+    assert adds_up.contradictions(warehouse, ["totals", "throughput_series"]) == []

@@ -135,6 +135,7 @@ SOME = st.one_of(st.just(0), st.sampled_from([1, 30, 101, 400, 600]))
     again=st.sampled_from([0, 60]),
     pause_s=st.sampled_from([0, 3599, 3600, 86_400]),
     step_back=st.sampled_from([None, 1, grades.STEP_NS]),
+    is_latest_last=st.booleans(),
 )
 def test_show_and_report_grade_the_same_tables_alike(
     tmp_path_factory: pytest.TempPathFactory,
@@ -145,8 +146,11 @@ def test_show_and_report_grade_the_same_tables_alike(
     again: int,
     pause_s: int,
     step_back: int | None,
+    is_latest_last: bool,
 ) -> None:
+    """The latest packet need not be the last of the file: a clock may be set forth and back."""
     folder = tmp_path_factory.mktemp("grade")
+    latest = tiny.T0 + (pause_s + 1) * 10**9
     kinds = ("not_ip", "unknown_link", "cut", "malformed")
     row = tiny.capture(
         **counts,
@@ -157,10 +161,10 @@ def test_show_and_report_grade_the_same_tables_alike(
         unverified_packets=None,
         largest_step_back_ns=step_back,
         undecoded_packets=sum(counts[f"{kind}_packets"] for kind in kinds),
-        last_time=tiny.T0 + (pause_s + 1) * 10**9,
+        last_time=latest if is_latest_last else tiny.T0,
     )
     busy = {0: 100, 1 + pause_s * 100: 100}
-    flow = tiny.flow("10.77.1.1", "10.77.2.1", start=start)
+    flow = tiny.flow("10.77.1.1", "10.77.2.1", start=start, last_time=latest)
     flow |= {"retransmitted_packets": again, "retransmitted_bytes": again * 100}
     for name, made in (("captures", row), ("flows", flow)):
         times = pl.col("first_time", "last_time").cast(tiny.TIME)

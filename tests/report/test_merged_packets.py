@@ -19,10 +19,12 @@ SIZE, GAP_MS, COUNT = 65_174, 52, 40
 MBIT_S = SIZE * 8 / GAP_MS / 1e3
 
 
-def experiment(directory: Path, *, size: int = SIZE, merged: int = COUNT) -> Path:
-    """One sender, a packet each 52 ms."""
+def experiment(
+    directory: Path, *, size: int = SIZE, merged: int = COUNT, silence_ms: int = 0
+) -> Path:
+    """One sender, a packet each 52 ms; a silence before the last ones."""
     tiny.runs(directory, [{"run": "r", "status": "no record"}])
-    last = tiny.T0 + (COUNT - 1) * GAP_MS * tiny.MS
+    last = tiny.T0 + ((COUNT - 1) * GAP_MS + silence_ms) * tiny.MS
     tiny.table(directory, "captures", "r", "pc", [
         tiny.capture(packets=COUNT, wire_bytes=COUNT * size, last_time=last, super_packets=merged)
     ])  # fmt: skip
@@ -30,7 +32,10 @@ def experiment(directory: Path, *, size: int = SIZE, merged: int = COUNT) -> Pat
         tiny.flow(OWN, OTHER, packets=COUNT, wire_bytes=COUNT * size, last_time=last,
                   duration_ns=last - tiny.T0, largest_packet_bytes=size - 14, mss=1460)
     ])  # fmt: skip
-    sizes = {number * GAP_MS // 10: size for number in range(COUNT)}
+    sizes = {
+        (number * GAP_MS + (silence_ms if number >= COUNT - 9 else 0)) // 10: size
+        for number in range(COUNT)
+    }
     tiny.table(directory, "throughput", "r", "pc", tiny.bins(OWN, OTHER, sizes))
     return directory
 
@@ -69,6 +74,38 @@ def test_no_bin_is_shorter_than_a_merged_packet_takes(merged: Path) -> None:
 def test_bytes_are_kept(merged: Path) -> None:
     rows = Warehouse(merged).rows("throughput_series").filter(pl.col("direction") == "out")
     assert rows["wire_bytes"].sum() == COUNT * SIZE
+
+
+@pytest.mark.parametrize("silence_ms", [5_000, 3_600_000, 30 * 365 * 86_400_000])
+def test_a_silence_is_no_part_of_the_rate_at_which_merged_packets_pass(
+    silence_ms: int, tmp_path: Path
+) -> None:
+    """Nor are packets spread over the years by which a clock was wrong."""
+    directory = experiment(tmp_path, silence_ms=silence_ms)
+    warehouse = Warehouse(directory)
+    (row,) = warehouse.select("select way, largest_bytes, shortest_ns from shortest_bins").rows()
+    whole = (COUNT - 1) * GAP_MS
+    assert row[2] <= (whole + 1_100) * tiny.MS / COUNT
+    tables = [
+        pl.read_parquet(directory / f"tables/run=r/host=pc/{name}.parquet")
+        for name in ("captures", "flows", "throughput")
+    ]
+    assert merged_packets.find_merged(*tables, OWN) == {row[0]: merged_packets.Merged(*row[1:])}
+    rows = warehouse.rows("throughput_series").filter(pl.col("direction") == "out")
+    assert rows["wire_bytes"].sum() == COUNT * SIZE
+    # The first one behind the silence may have passed in any part of it.
+    assert rows["max_mbit_s"].max() <= MBIT_S * GAP_MS / 50 * 1.001
+
+
+def test_a_lone_merged_packet_passes_in_the_time_without_silences(tmp_path: Path) -> None:
+    directory = experiment(tmp_path, silence_ms=30 * 365 * 86_400_000)
+    folder = directory / "tables/run=r/host=pc"
+    flows = pl.read_parquet(folder / "flows.parquet")
+    flows.with_columns(last_time="first_time").write_parquet(folder / "flows.parquet")
+    warehouse = Warehouse(directory)
+    (shortest,) = warehouse.select("select shortest_ns from shortest_bins").to_series()
+    assert shortest <= (COUNT * GAP_MS + 1_100) * tiny.MS
+    assert warehouse.rows("throughput_series").height
 
 
 def test_whole_packets_keep_their_bins(tmp_path: Path) -> None:

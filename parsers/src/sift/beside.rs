@@ -16,6 +16,16 @@ const OF_ALL: usize = 4;
 /// send so much again before a round trip has passed.
 const MANY: usize = 8;
 
+/// What makes packets beside another one say something of it.
+pub(super) struct Terms {
+    /// Copies come at most so late.
+    pub(super) within_ns: i64,
+    /// And as a rule so late, by the one in question.
+    pub(super) usual_ns: i64,
+    /// Contents that the other packets of a handshake must have, to say enough of a SYN.
+    pub(super) handshake_contents: usize,
+}
+
 /// What the last look at the whole capture said: it holds on where little is ahead.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
@@ -28,13 +38,16 @@ impl Beside {
     pub(super) fn recorded(
         &mut self,
         packet: &Held,
-        within_ns: i64,
+        terms: &Terms,
         ahead: &mut Window,
         known: impl Fn(u64, i64) -> u32,
     ) -> u32 {
-        let same_sender =
-            |other: &Held| other.owner.key == packet.owner.key && other.side() == packet.side();
-        let own = look(packet, within_ns, ahead, &known, same_sender);
+        let same_sender = |other: &Held| {
+            other.is_no_acknowledgement()
+                && other.owner.key == packet.owner.key
+                && other.side() == packet.side()
+        };
+        let own = look(packet, terms, ahead, &known, same_sender);
         // A SYN is sent again after a tenth of a second at the soonest.
         let enough = if packet.segment.has(flag::SYN) {
             1
@@ -47,11 +60,21 @@ impl Beside {
         if own.len() >= enough {
             return usual(own);
         }
+        if packet.is_tcp() && packet.segment.has(flag::SYN) {
+            let answers = |other: &Held| {
+                let flags = other.segment.flags() & (flag::ACK | flag::RST);
+                other.shares_ends(packet) && flags == flag::ACK
+            };
+            let handshake_contents = look(packet, terms, ahead, &known, answers);
+            if handshake_contents.len() >= terms.handshake_contents {
+                return usual(handshake_contents);
+            }
+        }
         if packet.is_tcp() && !packet.is_no_acknowledgement() {
             // Acknowledgements are repeated as such: what other hosts send says nothing of them.
             return 0;
         }
-        let all = look(packet, within_ns, ahead, &known, |_| true);
+        let all = look(packet, terms, ahead, &known, Held::is_no_acknowledgement);
         if all.len() >= OF_ALL {
             self.of_all = usual(all);
         }
@@ -62,7 +85,7 @@ impl Beside {
 /// How often each content ahead of `packet` is recorded, but for its own and those whose copies may lie further ahead.
 fn look(
     packet: &Held,
-    within_ns: i64,
+    terms: &Terms,
     ahead: &mut Window,
     known: impl Fn(u64, i64) -> u32,
     wanted: impl Fn(&Held) -> bool,
@@ -70,15 +93,14 @@ fn look(
     let mut seen: HashMap<u64, (usize, i64, u32)> = HashMap::with_capacity(LOOKED_AT);
     let mut count = 0;
     let mut parts = Parts::default();
+    let complete_until = ahead.complete_until();
     ahead.find_ahead(|other| {
-        if other.identity.is_alike(&packet.identity)
-            || !other.is_no_acknowledgement()
-            || !wanted(other)
-        {
+        if other.identity.is_alike(&packet.identity) || !wanted(other) {
             return None;
         }
-        let content = other.identity.among(|content| seen.contains_key(&content));
         let time = other.segment.time;
+        let is_known = |content| seen.contains_key(&content) || known(content, time) > 0;
+        let content = other.identity.among(is_known);
         let part_of = parts.find(other, None);
         if let Some((_, large)) = part_of {
             // What was divided is recorded once as a whole, and each part of it for the second time.
@@ -93,7 +115,7 @@ fn look(
                 known(content, time) + u32::from(part_of.is_some()),
             )
         });
-        if time.saturating_sub(*last) <= within_ns {
+        if time.saturating_sub(*last) <= terms.within_ns {
             *times += 1;
             *last = time;
         }
@@ -105,7 +127,10 @@ fn look(
     } else {
         LOOKED_AT
     };
-    let judged = seen.into_values().filter(|(place, ..)| *place < judged);
+    let is_judged = |(place, last, _): &(usize, i64, u32)| {
+        *place < judged && last.saturating_add(terms.usual_ns) < complete_until
+    };
+    let judged = seen.into_values().filter(is_judged);
     judged.map(|(.., times)| times).collect()
 }
 

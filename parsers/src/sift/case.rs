@@ -1,5 +1,6 @@
 //! What a packet, and one with the same content before it, say about whether it is a copy.
 
+use super::beside::Terms;
 use super::held::Held;
 use super::pair::Pair;
 use super::seen::{LONGEST_NS, Seen};
@@ -16,6 +17,8 @@ const LATER: i64 = 2;
 /// A copy of a datagram without identification follows sooner, at the same place and at another one.
 const DATAGRAM_NS: i64 = 500_000;
 const DATAGRAM_ELSEWHERE_NS: i64 = 10_000_000;
+/// A SYN that is sent twice may be answered twice, and acknowledged once: the answer and its acknowledgement both say more.
+const HANDSHAKE_CONTENTS: usize = 2;
 /// More packets alike than this in a row are sent, not recorded so often.
 const MOST_RECORDED: u32 = 4;
 
@@ -54,6 +57,8 @@ pub(super) struct Case {
     pub(super) is_other_life: bool,
     /// How often packets of its sender are recorded, as far as those before it say.
     pub(super) recorded: u32,
+    /// A SYN-ACK to a SYN that was recorded more than once.
+    answers_copied: bool,
 }
 
 impl Case {
@@ -84,6 +89,8 @@ impl Case {
             Some(_) if is_once => LATEST_NS,
             _ => here_ns.max(late_ns),
         };
+        // No other place sees a packet sooner again than the same one may.
+        let elsewhere_ns = elsewhere_ns.max(if is_syn { LATEST_NS } else { 0 });
         let is_elsewhere = seen.times(own.point) < seen.sent;
         let opens_anew = pair.is_some_and(|pair| pair.opens_anew(packet));
         let is_retry = own.is_retry_of(other);
@@ -122,6 +129,23 @@ impl Case {
                 (Some(pair), _) => pair.recorded(packet),
                 (None, Some(talk)) if talk.run_before <= MOST_RECORDED => talk.run_before,
                 _ => 0,
+            },
+            answers_copied: is_syn
+                && packet.segment.has(flag::ACK)
+                && pair.is_some_and(|pair| pair.was_copied(1 - packet.side())),
+        }
+    }
+
+    /// What the packets beside it are judged by.
+    pub(super) fn terms(&self) -> Terms {
+        let usual_ns = self.waited.saturating_mul(LATER).max(DATAGRAM_NS);
+        Terms {
+            within_ns: self.within_ns,
+            usual_ns: usual_ns.min(self.within_ns),
+            handshake_contents: if self.answers_copied {
+                1
+            } else {
+                HANDSHAKE_CONTENTS
             },
         }
     }

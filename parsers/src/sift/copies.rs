@@ -116,7 +116,7 @@ impl Copies {
                     .map_or(0, |seen| seen.recorded)
             };
             let wanted = !case.is_sure || case.opens_anew;
-            wanted.then(|| self.beside.recorded(packet, case.within_ns, ahead, known))
+            wanted.then(|| self.beside.recorded(packet, &case.terms(), ahead, known))
         });
         let recorded = looked.flatten().unwrap_or(0).max(case.recorded);
         let interfaces = (seen.identity.interface, packet.identity.interface);

@@ -153,6 +153,11 @@ impl Pair {
         latest.into_iter().max().unwrap_or(0).into()
     }
 
+    /// Whether the last packet of a side that takes numbers was recorded more than once.
+    pub(super) fn was_copied(&self, side: usize) -> bool {
+        self.recorded[side][0] > 1
+    }
+
     /// Notes a packet that was found to be a copy.
     pub(super) fn note_copy(&mut self, packet: &Held) {
         let [now, ..] = &mut self.recorded[packet.side()];

@@ -38,6 +38,8 @@ pub(crate) struct Window {
     late: BTreeMap<Rank, Held>,
     /// How many packets may still be looked at ahead: bounds the work that odd packets ask for.
     credit: usize,
+    /// No packet comes any more.
+    ended: bool,
 }
 
 /// Looks ahead that each packet adds to the credit, and what there is at first.
@@ -55,6 +57,18 @@ impl Window {
             in_order: VecDeque::new(),
             late: BTreeMap::new(),
             credit: FIRST_CREDIT,
+            ended: false,
+        }
+    }
+
+    /// Until when all packets are in the window, but for late ones: those of this time and behind it may still come.
+    pub(crate) fn complete_until(&self) -> i64 {
+        let first = self.in_order.front();
+        // Nothing comes behind what was there before the clock was set back.
+        if self.ended || first.is_some_and(|(epoch, _)| *epoch < self.epoch) {
+            i64::MAX
+        } else {
+            self.newest
         }
     }
 
@@ -103,6 +117,7 @@ impl Window {
 
     /// The earliest packet, if none that comes can be earlier.
     pub(crate) fn pop(&mut self, ended: bool) -> Option<Held> {
+        self.ended = ended;
         let first = self.in_order.front().map(rank_of);
         let late = self.late.keys().next().copied();
         let (rank, from_late) = match (first, late) {

@@ -42,7 +42,8 @@ impl<'a> FlowRow<'a> {
             tunnel: connections.tunnels.get(side.number, side.from_high),
             rtt: (tcp && rtt.samples > 0).then_some(rtt),
             rare: own.rare(),
-            limits: if is_far(&rtt, side.peer.map(|peer| peer.tcp.rtt())) {
+            // Where no packet of the other side was captured no acknowledgement says what the sender waited for.
+            limits: if side.peer.is_none_or(|peer| is_far(&rtt, &peer.tcp.rtt())) {
                 own.limit_times().as_unknown()
             } else {
                 own.limit_times()
@@ -104,11 +105,9 @@ const FAR_NS: i64 = 100_000;
 
 /// The capture was made beside the receiver, where acknowledgements come at once: nothing shows when they, and what
 /// they let go, passed the sender.
-fn is_far(own: &Rtt, peer: Option<Rtt>) -> bool {
-    peer.is_some_and(|peer| {
-        let both = own.samples > 0 && peer.samples > 0;
-        both && peer.min_ns / FAR > own.min_ns && peer.min_ns - own.min_ns > FAR_NS
-    })
+fn is_far(own: &Rtt, peer: &Rtt) -> bool {
+    let both = own.samples > 0 && peer.samples > 0;
+    both && peer.min_ns / FAR > own.min_ns && peer.min_ns - own.min_ns > FAR_NS
 }
 
 static PROTOCOLS: ValueList = LazyLock::new(|| texts((0..=u8::MAX).map(text::protocol)));
@@ -288,7 +287,7 @@ columns! {
         => rows.rtt(|rtt| rtt.sum_ns / i64::from(rtt.samples));
     Column::new("rtt_max_ns", Int64, "ns", "Greatest of the samples.", "RFC 6298 3").or_null()
         => rows.rtt(|rtt| rtt.max_ns);
-    Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The five times add up to that span. They hold for a capture at this side's host; if the RTTs show that the capture lies beside the other host, all of the span is unknown.", "RFC 4898 SndLimTimeSnd, without the next").or_null()
+    Column::new("app_limited_ns", Int64, "ns", "Time from the first data to the last data or its acknowledgement in which this side's application had nothing to send. The five times add up to that span. They hold for a capture at this side's host; if the RTTs show that the capture lies beside the other host, or if no packet of the other side was captured, all of the span is unknown.", "RFC 4898 SndLimTimeSnd, without the next").or_null()
         => rows.tcp(|row| row.limits.app_ns);
     Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which the send buffer was full and all of it was sent: acknowledgements woke the writer, and no queue stood on the path. A writer that wakes late counts as application.", "").or_null()
         => rows.tcp(|row| row.limits.sender_ns);

@@ -126,7 +126,13 @@ def summarise(path: Path, **settings: Any) -> Summary:
 
 
 def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
-    """From the earliest packet to the latest; `captures` knows the first and last of the file."""
+    """From the earliest packet to the latest."""
+    begin, end = _ends(captures, flows) or (0, 0)
+    return (end - begin) / 1e9
+
+
+def _ends(captures: pl.DataFrame, flows: pl.DataFrame) -> tuple[int, int] | None:
+    """The earliest and the latest time; `captures` has those of the first and the last packet."""
     import polars as pl
 
     times = [
@@ -135,7 +141,7 @@ def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
         for column in ("first_time", "last_time")
     ]
     known = pl.concat(times).drop_nulls()
-    return 0.0 if known.is_empty() else (int(known.max()) - int(known.min())) / 1e9  # type: ignore[arg-type]
+    return None if known.is_empty() else (int(known.min()), int(known.max()))  # type: ignore[arg-type]
 
 
 def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[str, Any]]:
@@ -164,21 +170,14 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
             "undecoded_packets": sum(row.get(f"{kind}_packets") or 0 for kind in kinds),
         }
         | flow_sums
-        | _times(captures, bins)
+        | _times(captures, flows, bins)
         for row in captures.iter_rows(named=True)
     ]
 
 
-def _times(captures: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
-    """The times of the first and the last packet, and the longest silence between filled bins."""
-    import polars as pl
-
-    begin, end = (
-        int(captures[column].dt.epoch("ns").drop_nulls().cast(pl.Int64).sort()[place])
-        if captures[column].null_count() < captures.height
-        else 0
-        for column, place in (("first_time", 0), ("last_time", -1))
-    )
+def _times(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
+    """The earliest and the latest time, and the longest silence between filled bins."""
+    begin, end = _ends(captures, flows) or (0, 0)
     found = {"begin_ns": begin, "end_ns": end}
     if end - begin <= grades.JUMP_NS or bins.is_empty():
         return found

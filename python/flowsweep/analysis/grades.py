@@ -115,7 +115,8 @@ RULES = (
     ),
     Rule(
         "length_conflict_packets",
-        "whose lengths contradict each other: that of the IP header counts",
+        "whose lengths contradict each other: that of the IP header counts for payload, and where"
+        " frames were cut before they were recorded, rates are too low",
         c=0.01,
     ),
     Rule("tunnelled_packets", "in tunnels: their flows are those inside", b=0.05),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: An Ethernet network carries a TCP payload of so many bytes in a packet, unless a host announced
 #: more, with at most so many bytes of headers and options before it.
 LEAST_MSS, HEADERS = 1460, 140
+#: A host that has more to send waits no longer: of a longer silence so much counts for the rate.
+SILENCE_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def find_merged(
     """The merged packets of each direction, out of the host or in, that has some.
 
     A merged packet passed at once at the capture point and took its time on the wire, at the rate
-    of its way.
+    of its way. Silences are no part of that rate: they may last for years where a clock was set.
 
     Args:
         captures: The table `captures`.
@@ -64,15 +66,18 @@ def find_merged(
         if own.is_empty():
             continue
         mss = max(int(own["mss"].max() or 0), LEAST_MSS)  # type: ignore[arg-type]
-        largest = _find_largest(own, bins.filter(pl.col(end) == host))
+        own_bins = bins.filter(pl.col(end) == host)
+        if way == "in":
+            own_bins = own_bins.filter(pl.col("src_ip") != host)
+        largest = _find_largest(own, own_bins)
         if largest <= mss + HEADERS:
             continue
         times = own.select(
             pl.col("first_time").dt.epoch("ns").min(), pl.col("last_time").dt.epoch("ns").max()
         ).row(0)
-        span, wire = times[1] - times[0], int(own["wire_bytes"].sum())
+        span, wire = times[1] - times[0] - _silent_ns(own_bins), int(own["wire_bytes"].sum())
         # Nothing tells at which rate a lone packet passed.
-        found[way] = Merged(largest, -(-largest * span // wire) if span else _span_ns(bins))
+        found[way] = Merged(largest, -(-largest * span // wire) if span > 0 else _span_ns(bins))
     return found
 
 
@@ -88,7 +93,15 @@ def _find_largest(flows: pl.DataFrame, bins: pl.DataFrame) -> int:
 
 def _span_ns(bins: pl.DataFrame) -> int:
     starts = bins["bin_start"].dt.epoch("ns")
-    return int(starts.max()) - int(starts.min()) + int(bins["bin_ns"].max())  # type: ignore[arg-type]
+    span = int(starts.max()) - int(starts.min()) + int(bins["bin_ns"].max())  # type: ignore[arg-type]
+    return span - _silent_ns(bins)
+
+
+def _silent_ns(bins: pl.DataFrame) -> int:
+    """What silences between filled bins have beyond `SILENCE_NS`."""
+    starts = bins["bin_start"].dt.epoch("ns").unique().sort()
+    silences = (starts.diff().drop_nulls() - int(bins["bin_ns"].max() or 0)) - SILENCE_NS  # type: ignore[arg-type]
+    return int(silences.clip(0).sum())
 
 
 def spread_merged(bins: pl.DataFrame, merged: Merged | None) -> pl.DataFrame:

@@ -16,6 +16,8 @@ ENDS = ("src_ip", "src_port", "dst_ip", "dst_port", "vlan", "tunnel", "tunnel_id
 
 #: Columns of a direction that two recordings of one connection have in common.
 SIZES = ("direction", "packets", "wire_bytes", "payload_bytes")
+#: And the time that it lasts, but for so much.
+JITTER = timedelta(milliseconds=1)
 
 
 def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str]]:
@@ -33,8 +35,8 @@ def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str
         yield "ok", f"{counted(again, 'connection')} on ports that an earlier one used"
     if alike:
         text = (
-            f"{counted(alike, 'connection')} with the same packets and bytes as the one before on"
-            " the same ports, less than a second later: may have been recorded twice"
+            f"{counted(alike, 'connection')} with the same packets, bytes and duration as the one"
+            " before on the same ports, less than a second later: may have been recorded twice"
         )
         yield "note", text
     if together:
@@ -64,7 +66,7 @@ def _count_shared_ports(flows: pl.DataFrame) -> tuple[int, int, int]:
 
     Returns:
         Those that begin after its end, those that begin before it, and those of both that have the
-        same packets and bytes and begin less than a second after it.
+        same packets and bytes, last as long, and begin less than a second after it.
     """
     import polars as pl
 
@@ -77,16 +79,21 @@ def _count_shared_ports(flows: pl.DataFrame) -> tuple[int, int, int]:
             pl.col("first_time").min(),
             pl.col("last_time").max(),
             pl.struct(*SIZES).sort_by("direction").alias("sizes"),
+            carries=pl.col("payload_bytes").sum() > 0,
         )
         .sort("first_time", "connection")
         .with_columns(
             ended=pl.col("last_time").cum_max().shift(1).over(*ENDS),
             since=pl.col("first_time").diff().over(*ENDS),
             before=pl.col("sizes").shift(1).over(*ENDS),
+            lasted=pl.col("last_time") - pl.col("first_time"),
         )
+        .with_columns(difference=pl.col("lasted").diff().over(*ENDS))
     )
     shared = connections.filter(pl.col("ended").is_not_null())
     together = shared.filter(pl.col("first_time") < pl.col("ended")).height
     soon = pl.col("since") <= timedelta(seconds=1)
-    alike = shared.filter(soon & (pl.col("sizes") == pl.col("before"))).height
+    # A recording keeps the times; a refused connection looks like any other attempt.
+    timed = pl.col("carries") & (pl.col("difference").abs() <= JITTER)
+    alike = shared.filter(soon & timed & (pl.col("sizes") == pl.col("before"))).height
     return shared.height - together, together, alike
