@@ -6,15 +6,24 @@ own as (
     select
         run,
         host,
-        unnest(
-            if(src_ip is not distinct from dst_ip, ['in', 'out'], [way])
-        ) as direction,
-        epoch_ns(bin_start) as bin_start_ns,
+        way as direction,
+        bin_start,
         bin_ns,
         packets,
         wire_bytes,
     from paced_throughput
     where way <> 'through'
+    union all
+    select
+        run,
+        host,
+        'in' as direction,
+        bin_start,
+        bin_ns,
+        packets,
+        wire_bytes,
+    from paced_throughput
+    where way = 'out' and src_ip = dst_ip
 ),
 
 summed as (
@@ -23,7 +32,7 @@ summed as (
         host,
         direction,
         bin_ns,
-        bin_start_ns,
+        epoch_ns(bin_start) as bin_start_ns,
         sum(packets)::bigint as packets,
         sum(wire_bytes)::bigint as wire_bytes,
         sum(wire_bytes) * 8e3 / bin_ns as mbit_s,
