@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -226,20 +227,25 @@ def _classify(segments: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
 
 def _judge_odd(odd: pl.DataFrame) -> list[str]:
     """The kinds of segments that do not begin where all before them end (`top`)."""
-    holes: list[tuple[int, int]] = []
+    # Of the holes below `top`, which lie in order: where each begins, and where it ends.
+    begins: list[int] = []
+    ends: list[int] = []
     kinds = []
     for low, high, top in odd.select("low", "high", "top").iter_rows():
         if low > top:
-            holes.append((top, low))
+            begins.append(top)
+            ends.append(low)
             kinds.append(NEW)
             continue
-        missing = [hole for hole in holes if hole[0] < high and low < hole[1]]
+        touched = slice(bisect_right(ends, low), bisect_left(begins, high))
+        missing = list(zip(begins[touched], ends[touched], strict=True))
         filled = sum(min(high, end) - max(low, begin) for begin, end in missing)
         seen = min(high, top) - low - filled
         # A byte that probed a closed window does not make all that follows a repetition.
         most = max((filled, FILLING), (high - max(low, top), NEW), (seen, AGAIN))
         kinds.append(most[1])
-        for hole in missing:
-            holes.remove(hole)
-            holes += [part for part in ((hole[0], low), (high, hole[1])) if part[0] < part[1]]
+        rests = [rest for begin, end in missing for rest in ((begin, low), (high, end))]
+        rests = [(begin, end) for begin, end in rests if begin < end]
+        begins[touched] = [begin for begin, _ in rests]
+        ends[touched] = [end for _, end in rests]
     return kinds
