@@ -16,11 +16,11 @@ const OF_ALL: usize = 4;
 /// send so much again before a round trip has passed.
 const MANY: usize = 8;
 
-/// What makes packets beside another one say something of it.
+/// Terms on which other packets say how often the one in question was recorded.
 pub(super) struct Terms {
-    /// Copies come at most so late.
+    /// A copy comes at most so long after its original.
     pub(super) within_ns: i64,
-    /// And as a rule so late, by the one in question.
+    /// A copy usually comes so long after its original: twice the wait of the one in question.
     pub(super) usual_ns: i64,
     /// Contents that the other packets of a handshake must have, to say enough of a SYN.
     pub(super) handshake_contents: usize,

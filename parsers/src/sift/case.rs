@@ -136,7 +136,7 @@ impl Case {
         }
     }
 
-    /// What the packets beside it are judged by.
+    /// Returns the terms on which other packets say how often this one was recorded.
     pub(super) fn terms(&self) -> Terms {
         let usual_ns = self.waited.saturating_mul(LATER).max(DATAGRAM_NS);
         Terms {

@@ -126,13 +126,13 @@ def summarise(path: Path, **settings: Any) -> Summary:
 
 
 def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
-    """From the earliest packet to the latest."""
-    begin, end = _ends(captures, flows) or (0, 0)
+    """Measures the time from the earliest packet to the latest."""
+    begin, end = _find_ends(captures, flows) or (0, 0)
     return (end - begin) / 1e9
 
 
-def _ends(captures: pl.DataFrame, flows: pl.DataFrame) -> tuple[int, int] | None:
-    """The earliest and the latest time; `captures` has those of the first and the last packet."""
+def _find_ends(captures: pl.DataFrame, flows: pl.DataFrame) -> tuple[int, int] | None:
+    """Finds the earliest and the latest time, not only of the first and the last packet."""
     import polars as pl
 
     times = [
@@ -177,7 +177,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
 
 def _times(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
     """The earliest and the latest time, and the longest silence between filled bins."""
-    begin, end = _ends(captures, flows) or (0, 0)
+    begin, end = _find_ends(captures, flows) or (0, 0)
     found = {"begin_ns": begin, "end_ns": end}
     if end - begin <= grades.JUMP_NS or bins.is_empty():
         return found

@@ -75,7 +75,7 @@ def find_merged(
         times = own.select(
             pl.col("first_time").dt.epoch("ns").min(), pl.col("last_time").dt.epoch("ns").max()
         ).row(0)
-        span, wire = times[1] - times[0] - _silent_ns(own_bins), int(own["wire_bytes"].sum())
+        span, wire = times[1] - times[0] - _sum_silences(own_bins), int(own["wire_bytes"].sum())
         # Nothing tells at which rate a lone packet passed.
         found[way] = Merged(largest, -(-largest * span // wire) if span > 0 else _span_ns(bins))
     return found
@@ -94,11 +94,11 @@ def _find_largest(flows: pl.DataFrame, bins: pl.DataFrame) -> int:
 def _span_ns(bins: pl.DataFrame) -> int:
     starts = bins["bin_start"].dt.epoch("ns")
     span = int(starts.max()) - int(starts.min()) + int(bins["bin_ns"].max())  # type: ignore[arg-type]
-    return span - _silent_ns(bins)
+    return span - _sum_silences(bins)
 
 
-def _silent_ns(bins: pl.DataFrame) -> int:
-    """What silences between filled bins have beyond `SILENCE_NS`."""
+def _sum_silences(bins: pl.DataFrame) -> int:
+    """Sums up the parts of silences between filled bins that exceed `SILENCE_NS`, in ns."""
     starts = bins["bin_start"].dt.epoch("ns").unique().sort()
     silences = (starts.diff().drop_nulls() - int(bins["bin_ns"].max() or 0)) - SILENCE_NS  # type: ignore[arg-type]
     return int(silences.clip(0).sum())

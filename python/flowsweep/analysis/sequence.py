@@ -36,7 +36,7 @@ where connection = $connection and seq is not null
 
 @dataclass(frozen=True)
 class Side:
-    """What one end of a connection sent. Bytes count from its first payload byte, 0.
+    """One end of a connection, and what it sent. Bytes count from its first payload byte, 0.
 
     Without a captured SYN they count from its first captured segment. Times are in ns since the
     first packet of the connection.
@@ -57,7 +57,7 @@ class Side:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Segments of each kind."""
+        """Number of segments of each kind."""
         found = dict(self.segments["kind"].value_counts().iter_rows())
         return {kind: found.get(kind, 0) for kind in KINDS}
 
@@ -107,7 +107,7 @@ def read(
     wild = flows.filter(pl.col("outside_window_packets") > 0, connection=number)["direction"]
     one_way = {way: packets.filter(direction=way) for way in ("forward", "backward")}
     sides = [
-        _side(two, own, other, has_wild=way in wild)
+        _collect_side(two, own, other, has_wild=way in wild)
         for two, (way, own), other in zip(
             (ends, ends[::-1]), one_way.items(), reversed(one_way.values()), strict=True
         )
@@ -116,7 +116,7 @@ def read(
 
 
 def _find(flows: pl.DataFrame, connection: int | None, place: str) -> tuple[int, tuple[str, str]]:
-    """The number of a connection, and its initiator and responder."""
+    """Finds the number of a connection, and its initiator and responder."""
     import polars as pl
 
     tcp = flows.filter(protocol="tcp")
@@ -141,8 +141,10 @@ def _find(flows: pl.DataFrame, connection: int | None, place: str) -> tuple[int,
     return row["connection"], (source, target) if is_forward else (target, source)
 
 
-def _side(ends: tuple[str, str], own: pl.DataFrame, other: pl.DataFrame, *, has_wild: bool) -> Side:
-    """What one end sent.
+def _collect_side(
+    ends: tuple[str, str], own: pl.DataFrame, other: pl.DataFrame, *, has_wild: bool
+) -> Side:
+    """Collects what one end sent, and what the other answered.
 
     Args:
         ends: Sender and receiver.
@@ -184,7 +186,7 @@ def _side(ends: tuple[str, str], own: pl.DataFrame, other: pl.DataFrame, *, has_
 
 
 def _find_origin(own: pl.DataFrame, other: pl.DataFrame) -> int:
-    """The sequence number of byte 0."""
+    """Finds the sequence number of byte 0."""
     import polars as pl
 
     begun = own.filter(pl.col("tcp_flags") & SYN > 0)
@@ -197,7 +199,7 @@ def _find_origin(own: pl.DataFrame, other: pl.DataFrame) -> int:
 
 
 def _unwrap(numbers: pl.Series, origin: int) -> pl.Series:
-    """Sequence numbers as bytes behind `origin`, which go on above 2^32 and may lie before it."""
+    """Converts sequence numbers to bytes behind `origin`, from below 0 to above 2^32."""
     import polars as pl
 
     before = numbers.shift(1, fill_value=origin)
@@ -206,10 +208,10 @@ def _unwrap(numbers: pl.Series, origin: int) -> pl.Series:
 
 
 def _classify(segments: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
-    """The kind of each segment, in the order of capture."""
+    """Determines the kind of each segment, in the order of capture."""
     import polars as pl
 
-    # By place in the capture: times may go back.
+    # Rows are joined by their place in the capture, because times may go back.
     known = segments.join_asof(windows.rename({"high": "end"}), on="place")
     outside = (known["low"] > known["end"]).fill_null(value=False)
     inside = segments.with_row_index("row").filter(~outside)
@@ -226,8 +228,8 @@ def _classify(segments: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
 
 
 def _judge_odd(odd: pl.DataFrame) -> list[str]:
-    """The kinds of segments that do not begin where all before them end (`top`)."""
-    # Of the holes below `top`, which lie in order: where each begins, and where it ends.
+    """Determines the kinds of segments that do not begin where all before them end (`top`)."""
+    # Holes below `top`, in their order: the first byte of each, and the byte behind its last.
     begins: list[int] = []
     ends: list[int] = []
     kinds = []

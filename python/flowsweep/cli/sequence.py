@@ -95,7 +95,7 @@ def sequence(
         )
     picture = svg.render(chart, "sequence")
     write_file(output, exported.encode(picture, suffix, width))
-    print(drawing.title(found))
+    print(drawing.describe(found))
     print(f"-> {output}", file=sys.stderr)
     texts = dict.fromkeys(str(one.message) for one in damage)
     for text in texts:

@@ -76,7 +76,7 @@ def write(
 
 
 def encode(svg: str, suffix: str, width_mm: float) -> bytes | str:
-    """A picture of a page as the content of a file, light and `width_mm` wide.
+    """Turns a picture of a page into the content of a file, light and `width_mm` wide.
 
     Args:
         svg: The picture.

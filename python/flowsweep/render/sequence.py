@@ -28,7 +28,7 @@ COLOURS = {
 
 
 def draw(connection: Connection, begin_ns: int, end_ns: int) -> Chart | None:
-    """A panel for each side that sent payload in a stretch of time; None where neither did.
+    """Draws a panel for each side that sent payload in a stretch of time; None where neither did.
 
     Args:
         connection: What is drawn.
@@ -46,12 +46,12 @@ def draw(connection: Connection, begin_ns: int, end_ns: int) -> Chart | None:
             title=None, symbolType="stroke", values=[kind for kind in COLOURS if kind in named]
         ),
     )
-    panels = [_panel(side, segments, begin_ns, end_ns, colour) for side, segments in shown]
+    panels = [_draw_panel(side, segments, begin_ns, end_ns, colour) for side, segments in shown]
     return charts.vconcat(*panels) if panels else None
 
 
-def title(connection: Connection) -> str:
-    """What the sides of a connection sent, in words."""
+def describe(connection: Connection) -> str:
+    """Says in words how many segments of which kind each side of a connection sent."""
     parts = []
     for side in connection.sides:
         found = [f"{count:,} {kind}" for kind, count in side.counts.items() if count]
@@ -60,12 +60,12 @@ def title(connection: Connection) -> str:
     return f"connection {connection.number}, segments\n  " + "\n  ".join(parts)
 
 
-def _panel(
+def _draw_panel(
     side: Side, segments: pl.DataFrame, begin_ns: int, end_ns: int, colour: charts.Channel
 ) -> Chart:
     low, high = int(segments["low"].min()), int(segments["high"].max())  # type: ignore[arg-type]
     column_ns = max((end_ns - begin_ns) // COLUMNS, 1)
-    x, y = _scales(begin_ns, end_ns, low, high)
+    x, y = _make_scales(begin_ns, end_ns, low, high)
     lines = [
         charts.Chart(_thin_line(rows, begin_ns, end_ns, column_ns, kind))
         .mark("line", interpolate="step-after", strokeWidth=width, clip=True)
@@ -92,12 +92,12 @@ def _panel(
 
 
 def _list_kinds(side: Side, segments: pl.DataFrame) -> set[str]:
-    """What is drawn of a side."""
+    """Lists the kinds of segments and lines that the panel of a side shows."""
     lines = {ACKNOWLEDGED: side.acknowledged, WINDOW: side.windows}
     return {*segments["kind"]} | {kind for kind, rows in lines.items() if rows.height}
 
 
-def _scales(
+def _make_scales(
     begin_ns: int, end_ns: int, low: int, high: int
 ) -> tuple[charts.Channel, charts.Channel]:
     unit, options = axes.since_start(end_ns / 1e9)
@@ -119,7 +119,7 @@ def _scales(
 
 
 def _thin_segments(segments: pl.DataFrame, begin_ns: int, column_ns: int, span: int) -> charts.Data:
-    """Segments as marks; those that a reader could not tell apart are one."""
+    """Turns segments into marks; segments that a reader could not tell apart share one."""
     cell = max(span // ROWS, 1)
     thinned = segments.group_by(
         "kind",
@@ -127,7 +127,7 @@ def _thin_segments(segments: pl.DataFrame, begin_ns: int, column_ns: int, span: 
         cell=pl.col("low") // cell,
         maintain_order=True,
     ).agg(pl.col("time_ns").min(), pl.col("low").min(), pl.col("high").max())
-    # What is rare lies on top.
+    # Rare kinds are drawn last, on top of the others.
     order = pl.col("kind").replace_strict({kind: at for at, kind in enumerate(KINDS)})
     return (
         thinned.sort(order, "time_ns", "low")
@@ -139,7 +139,7 @@ def _thin_segments(segments: pl.DataFrame, begin_ns: int, column_ns: int, span: 
 def _thin_line(
     rows: pl.DataFrame, begin_ns: int, end_ns: int, column_ns: int, kind: str
 ) -> charts.Data:
-    """A line that only rises, at the first and the last value of each piece of time."""
+    """Reduces a rising line to the first and the last value of each piece of time."""
     before = rows.filter(pl.col("time_ns") < begin_ns).tail(1)
     shown = pl.concat([before, rows.filter(pl.col("time_ns").is_between(begin_ns, end_ns))])
     column = (pl.col("time_ns") - begin_ns) // column_ns

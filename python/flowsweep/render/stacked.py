@@ -48,7 +48,7 @@ def draw(
     *,
     are_named: bool,
 ) -> Any:
-    """A panel for each application, with a bar for each of its points that are drawn.
+    """Draws a panel for each application, with a bar for each of its points that are drawn.
 
     Args:
         applications: The look of each, a row for each of its points, and the parts of its bars.
@@ -61,7 +61,7 @@ def draw(
     drawn = [points.choose_drawn(rows) for rows in frames]
     is_shared = all(parts == applications[0][2] for _, _, parts in applications)
     panels = [
-        _panel(
+        _draw_panel(
             rows,
             bars,
             _select_parts(drawn if is_shared else [points.choose_drawn(rows)], parts),
@@ -77,14 +77,14 @@ def draw(
 
 
 def _select_parts(frames: Sequence[pl.DataFrame], parts: Sequence[Part]) -> list[Part]:
-    """The parts that some bar has."""
+    """Selects the parts that some bar has."""
     return [part for part in parts if any((frame[part[0]] > 0).any() for frame in frames)]
 
 
-def _panel(
+def _draw_panel(
     rows: pl.DataFrame, bars: Bars, parts: Sequence[Part], left: int, one: Series | None
 ) -> Any:
-    """The bars of one application, from the top down.
+    """Draws the bars of one application, from the top down.
 
     Args:
         rows: A row for each point.

@@ -143,7 +143,7 @@ class Catalog:
 
     @cached_property
     def read_once(self) -> frozenset[str]:
-        """Files that a single model reads, so that a copy of their rows would gain nothing."""
+        """Names of files that a single model reads, so that a copy of their rows gains nothing."""
         readers = Counter(chain.from_iterable(self._list_reads.values()))
         files = ("file_", shown.FILES)
         return frozenset(name for name in readers if name.startswith(files) and readers[name] == 1)

@@ -103,7 +103,7 @@ def _one_by_one(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame,
 
 
 def _read_object(line: bytes) -> dict[str, object] | None:
-    """The object of a line; None where there is none."""
+    """Reads the object of a line; None where there is none."""
     if not line.startswith(b"{") or not line.endswith(b"}"):
         return None  # an exception for each line of a log of something else takes long
     try:

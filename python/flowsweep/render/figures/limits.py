@@ -61,7 +61,9 @@ def draw(context: Context) -> Figure | None:
                 (one, frame.with_columns(pl.col(SHARES) * 100), PARTS)
                 for one, frame in zip(shown, frames, strict=True)
             ],
-            stacked.Bars(_axis, _label_bar, WORDS, lambda percents: numbers.share(percents / 100)),
+            stacked.Bars(
+                _make_axis, _label_bar, WORDS, lambda percents: numbers.share(percents / 100)
+            ),
             are_named=len(shown) > 1 and not context.stands_alone,
         ),
         rows=rows,
@@ -85,7 +87,7 @@ def _find_most(rows: pl.DataFrame) -> float | None:
     return float(most) if isinstance(most, float) else None
 
 
-def _axis(_: pl.DataFrame) -> charts.Channel:
+def _make_axis(_: pl.DataFrame) -> charts.Channel:
     return charts.field(
         "from:Q",
         title="share of the sending time (%)",

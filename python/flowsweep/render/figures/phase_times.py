@@ -44,7 +44,7 @@ def draw(context: Context) -> Figure | None:
                 (one, frame, _list_parts(phases))
                 for one, (frame, phases) in zip(shown, frames, strict=True)
             ],
-            stacked.Bars(_axis, _label_bar, WORDS, numbers.seconds),
+            stacked.Bars(_make_axis, _label_bar, WORDS, numbers.seconds),
             are_named=len(shown) > 1,
         ),
         rows=rows,
@@ -109,7 +109,7 @@ def _list_parts(phases: list[str]) -> list[stacked.Part]:
     return [(_key(phase), phase, colour) for phase, colour in coloured]
 
 
-def _axis(drawn: pl.DataFrame) -> charts.Channel:
+def _make_axis(drawn: pl.DataFrame) -> charts.Channel:
     longest = drawn.select(pl.sum_horizontal(cs.starts_with(_key(""))).max()).item()
     return charts.field(
         "from:Q",

@@ -47,7 +47,7 @@ def draw(context: Context) -> Figure | None:
         ),
         chart=stacked.draw(
             [(one, frame, parts) for one, frame in zip(shown, frames, strict=True)],
-            stacked.Bars(_axis, _label_bar, WORDS, numbers.seconds),
+            stacked.Bars(_make_axis, _label_bar, WORDS, numbers.seconds),
             are_named=len(shown) > 1 and not context.stands_alone,
         ),
         rows=rows,
@@ -96,7 +96,7 @@ def _crossings(count: float | None) -> str:
     return f"; {number} messages on the path cross between the sites, one after the other"
 
 
-def _axis(drawn: pl.DataFrame) -> charts.Channel:
+def _make_axis(drawn: pl.DataFrame) -> charts.Channel:
     return charts.field(
         "from:Q",
         title="seconds on the critical path, mean over the runs",
