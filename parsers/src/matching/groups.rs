@@ -1,10 +1,8 @@
 //! Packets that look the same: the sightings of one packet, and of others that cannot be told from it.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
-
 use super::window::{NO_PLACE, Window};
+use crate::common::index::Index;
+use crate::common::memory::prefetch;
 
 /// Sightings of one side that wait for the other: the first and the last of a list through the window.
 #[derive(Debug, Clone, Copy)]
@@ -52,11 +50,15 @@ impl Waiting {
         None
     }
 
-    /// Takes `place`, which is the first: the window gives its places back in their order.
-    pub(super) fn leave(&mut self, place: u64, window: &mut Window) {
+    /// Takes `place`, which left the window, and with it the list if it waits there: as the first, since the window gives
+    /// its places back in their order. `next` waits behind it.
+    pub(super) fn leave(&mut self, place: u64, next: u64) {
         if self.first == place {
-            let next = window.get(place).map_or(NO_PLACE, |entry| entry.next);
-            self.remove(NO_PLACE, place, next, window);
+            self.first = next;
+            if self.last == place {
+                self.last = NO_PLACE;
+            }
+            self.count -= 1;
         }
     }
 
@@ -79,6 +81,7 @@ impl Waiting {
 /// All sightings in the window that have one key.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Group {
+    key: u64,
     pub sent: Waiting,
     pub received: Waiting,
     /// Sightings in the window.
@@ -98,36 +101,70 @@ pub(super) struct Group {
 /// All groups: each sighting in the window knows the number of its own, so that only its arrival looks for the key.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    numbers: HashMap<u64, u32, RandomState>,
+    numbers: Index,
     all: Vec<Group>,
     /// Numbers that are free again.
     free: Vec<u32>,
 }
 
 impl Groups {
+    /// Prefetches what a search for `key` reads first.
+    pub(super) fn prefetch(&self, key: u64) {
+        self.numbers.prefetch(key);
+    }
+
+    /// Prefetches the group that probably has `key`.
+    pub(super) fn prefetch_group(&self, key: u64) {
+        if let Some(number) = self.numbers.guess(key) {
+            self.prefetch_number(number);
+        }
+    }
+
+    /// Prefetches a group.
+    pub(super) fn prefetch_number(&self, number: u32) {
+        if let Some(group) = self.all.get(number as usize) {
+            prefetch(group);
+        }
+    }
+
+    /// The place of the sent packet that probably is the one with `key`.
+    pub(super) fn guess_sent(&self, key: u64) -> Option<u64> {
+        let number = self.numbers.guess(key)?;
+        Some(self.all.get(number as usize)?.sent.first)
+    }
+
     /// The number of the group of `key`.
     pub(super) fn find(&mut self, key: u64) -> u32 {
-        *self.numbers.entry(key).or_insert_with(|| {
-            self.free.pop().unwrap_or_else(|| {
-                self.all.push(Group::default());
-                self.all.len() as u32 - 1
-            })
-        })
+        let is_same = |number: u32| self.all[number as usize].key == key;
+        if let Some(number) = self.numbers.find(key, is_same) {
+            return number;
+        }
+        let group = Group {
+            key,
+            ..Group::default()
+        };
+        let number = if let Some(number) = self.free.pop() {
+            self.all[number as usize] = group;
+            number
+        } else {
+            self.all.push(group);
+            self.all.len() as u32 - 1
+        };
+        self.numbers.insert(key, number);
+        number
     }
 
     pub(super) fn get(&self, number: u32) -> Group {
-        self.all.get(number as usize).copied().unwrap_or_default()
+        self.all[number as usize]
     }
 
     /// Keeps what became of a group; without sightings in the window it is forgotten.
-    pub(super) fn put(&mut self, number: u32, key: u64, mut group: Group) {
+    pub(super) fn put(&mut self, number: u32, group: Group) {
         if group.live == 0 {
-            self.numbers.remove(&key);
+            self.numbers.remove(group.key, number);
             self.free.push(number);
-            group = Group::default();
-        }
-        if let Some(place) = self.all.get_mut(number as usize) {
-            *place = group;
+        } else {
+            self.all[number as usize] = group;
         }
     }
 }

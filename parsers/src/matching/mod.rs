@@ -8,6 +8,7 @@
 //! twice: the first reading finds how complete the captures are and how the `clocks` differ; the second gives each packet
 //! its fate, and the time that it was under way (`one_way`). Where segments were cut or merged, the first is repeated.
 
+mod ahead;
 mod clocks;
 mod fate;
 mod first;
@@ -32,4 +33,5 @@ pub(crate) use one_way::OneWayRow;
 pub use point::Point;
 pub use reading::MatchOptions;
 pub(crate) use reading::{Tables, match_points};
+pub(crate) use sighting::Sighting;
 pub use summary::{ClockFound, MatchSummary, PathCounts};

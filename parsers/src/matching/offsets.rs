@@ -38,7 +38,7 @@ pub(super) fn rough(
             let Some(packet) = reader.next(hashing)? else {
                 break;
             };
-            let Some((path, side)) = owners.path(&packet, number as u16) else {
+            let Some((path, side)) = Owners::path(owners.ends(&packet), number as u16) else {
                 continue;
             };
             let entry = seen.entry((packet.key, path)).or_default();

@@ -6,7 +6,8 @@ use super::fate::{Fate, FateRow};
 /// A packet that was found where it was sent and where it arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneWayRow {
-    pub row: FateRow,
+    /// Its place among the fates that are handed on with this row.
+    pub fate: usize,
     pub path: (u16, u16),
     /// By the sender's own clock.
     pub sent: i64,
@@ -14,12 +15,12 @@ pub(crate) struct OneWayRow {
 }
 
 impl OneWayRow {
-    /// None for packets that were not delivered.
-    pub(super) fn new(row: &FateRow, clocks: &Solved) -> Option<Self> {
+    /// Of the packet whose row of `fates` is at the place `fate`; none for packets that were not delivered.
+    pub(super) fn new(fate: usize, row: &FateRow, clocks: &Solved) -> Option<Self> {
         let path = (row.sender?, row.receiver?);
         let ((sent, _), (received, _)) = (row.sent?, row.received?);
         (row.fate == Fate::Delivered).then(|| Self {
-            row: *row,
+            fate,
             path,
             sent,
             delay: clocks.delay(path, sent, received),

@@ -37,10 +37,10 @@ impl Owners {
         (find(packet.source), find(packet.destination))
     }
 
-    /// The path between two points that a packet in the capture of `point` takes, and at which of its ends that is; none
-    /// for a packet of which `point` is neither end, or both, or whose other end is no point.
-    pub(super) fn path(&self, packet: &Sighting, point: u16) -> Option<((u16, u16), Side)> {
-        let (Some(sender), Some(receiver)) = self.ends(packet) else {
+    /// The path between the `ends` of a packet in the capture of `point`, and at which of its ends that is; none for a
+    /// packet of which `point` is neither end, or both, or whose other end is no point.
+    pub(super) fn path(ends: (Option<u16>, Option<u16>), point: u16) -> Option<((u16, u16), Side)> {
+        let (Some(sender), Some(receiver)) = ends else {
             return None;
         };
         match (sender == point, receiver == point) {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use foldhash::fast::RandomState;
 
+use super::ahead::Ahead;
 use super::clocks::{ClockRow, Clocks, Reading as ClockReading, Solved};
 use super::fate::{Evidence, Fate, FateRow};
 use super::first::First;
@@ -21,7 +22,7 @@ use crate::common::progress::Progress;
 /// Between two looks whether the work is to go on.
 const LOOK_EVERY: u64 = 1 << 12;
 /// Rows that are handed on together.
-const BATCH_ROWS: usize = 1 << 14;
+const BATCH_ROWS: usize = 1 << 12;
 /// Sightings that may wait at once: some 350 bytes each.
 const MOST_WAITING: usize = 1 << 24;
 
@@ -67,7 +68,13 @@ impl MatchOptions {
 /// Takes rows, and the names of the points that these give numbers of.
 pub(crate) trait Tables {
     fn fates(&mut self, rows: &[FateRow], names: &[String]) -> Result<(), Error>;
-    fn one_way(&mut self, rows: &[OneWayRow], names: &[String]) -> Result<(), Error>;
+    /// Takes rows about packets of `fates`.
+    fn one_way(
+        &mut self,
+        rows: &[OneWayRow],
+        fates: &[FateRow],
+        names: &[String],
+    ) -> Result<(), Error>;
     fn clocks(&mut self, rows: &[ClockRow], names: &[String]) -> Result<(), Error>;
 }
 
@@ -161,6 +168,7 @@ pub(crate) fn match_points(
 }
 
 /// What the readers of all points ended with.
+#[derive(Default)]
 struct Ends {
     records: Vec<u64>,
     without_ip: Vec<u64>,
@@ -192,22 +200,29 @@ impl Reading<'_> {
     /// Reads all points once.
     fn pass(&self, known: Known, findings: &mut impl Findings) -> Result<(Known, Ends), Error> {
         let mut matcher = Matcher::new(self.limits, known);
-        let mut readers = Vec::with_capacity(self.points.len());
+        let mut ahead = Vec::with_capacity(self.points.len());
         for point in self.points {
-            readers.push(PointReader::new(point, self.progress)?);
+            let reader = PointReader::new(point, self.progress)?;
+            ahead.push(Ahead::new(reader, self.hashing, &matcher)?);
         }
-        let mut next: Vec<Option<(i64, Sighting)>> = vec![None; readers.len()];
-        for point in 0..readers.len() {
-            next[point] = self.advance(point, &mut readers[point], &mut matcher)?;
+        let mut next: Vec<Option<i64>> = vec![None; ahead.len()];
+        for point in 0..ahead.len() {
+            next[point] = self.see_next(point, &ahead[point], &mut matcher);
         }
         let mut taken: u64 = 0;
-        while let Some((point, common_time, packet)) = earliest(&next) {
-            let (sender, receiver) = self.owners.ends(&packet);
-            match self.owners.path(&packet, point as u16) {
-                Some((path, side)) => matcher.take(packet, common_time, path, side, findings),
-                None => findings.fate(&outside(packet, (sender, receiver), point as u16)),
+        while let Some(point) = earliest(&next) {
+            let Some(packet) = ahead[point].take(self.hashing, &matcher)? else {
+                break;
+            };
+            let ends = self.owners.ends(&packet);
+            match Owners::path(ends, point as u16) {
+                Some((path, side)) => {
+                    let common_time = self.common(point, packet.time);
+                    matcher.take(packet, common_time, path, side, findings);
+                }
+                None => findings.fate(&outside(packet, ends, point as u16)),
             }
-            next[point] = self.advance(point, &mut readers[point], &mut matcher)?;
+            next[point] = self.see_next(point, &ahead[point], &mut matcher);
             taken += 1;
             if taken.is_multiple_of(LOOK_EVERY) {
                 self.progress.go_on()?;
@@ -216,35 +231,29 @@ impl Reading<'_> {
             }
         }
         matcher.finish(findings);
-        let ends = Ends {
-            records: readers.iter().map(|reader| reader.records).collect(),
-            without_ip: readers.iter().map(|reader| reader.without_ip).collect(),
-            damage: readers.into_iter().map(|reader| reader.damage).collect(),
-        };
+        let readers = ahead.into_iter().map(|ahead| ahead.reader);
+        let mut ends = Ends::default();
+        for reader in readers {
+            ends.records.push(reader.records);
+            ends.without_ip.push(reader.without_ip);
+            ends.damage.push(reader.damage);
+        }
         Ok((matcher.known, ends))
     }
 
-    fn advance(
-        &self,
-        point: usize,
-        reader: &mut PointReader<'_>,
-        matcher: &mut Matcher,
-    ) -> Result<Option<(i64, Sighting)>, Error> {
-        let packet = reader.next(self.hashing)?;
-        Ok(packet.map(|packet| {
-            let common_time = self.common(point, packet.time);
-            matcher.known.coverage[point].see(common_time);
-            (common_time, packet)
-        }))
+    /// The common time of the next packet of `point`, which counts as covered.
+    fn see_next(&self, point: usize, ahead: &Ahead<'_>, matcher: &mut Matcher) -> Option<i64> {
+        let common_time = self.common(point, ahead.first()?.time);
+        matcher.known.coverage[point].see(common_time);
+        Some(common_time)
     }
 }
 
 /// The point whose next packet comes first; of equally early ones the first.
-fn earliest(next: &[Option<(i64, Sighting)>]) -> Option<(usize, i64, Sighting)> {
-    let packets = next.iter().enumerate();
-    let waiting =
-        packets.filter_map(|(point, next)| next.map(|(time, packet)| (point, time, packet)));
-    waiting.min_by_key(|&(_, time, _)| time)
+fn earliest(next: &[Option<i64>]) -> Option<usize> {
+    let times = next.iter().enumerate();
+    let times = times.filter_map(|(point, time)| time.map(|time| (time, point)));
+    times.min().map(|(_, point)| point)
 }
 
 /// The row of a packet that is on no path between two points.
@@ -286,7 +295,8 @@ impl Second<'_> {
             self.failure = self.tables.fates(&self.rows, self.names).err();
         }
         if self.failure.is_none() && !self.delays.is_empty() {
-            self.failure = self.tables.one_way(&self.delays, self.names).err();
+            let tables = &mut self.tables;
+            self.failure = tables.one_way(&self.delays, &self.rows, self.names).err();
         }
         self.rows.clear();
         self.delays.clear();
@@ -300,11 +310,11 @@ impl Findings for Second<'_> {
 
     fn fate(&mut self, row: &FateRow) {
         self.counts.add(row);
-        self.rows.push(*row);
-        if let Some(delay) = OneWayRow::new(row, self.clocks) {
+        if let Some(delay) = OneWayRow::new(self.rows.len(), row, self.clocks) {
             self.counts.add_delay(&delay);
             self.delays.push(delay);
         }
+        self.rows.push(*row);
         if self.rows.len() == BATCH_ROWS {
             self.hand_over();
         }

@@ -67,7 +67,7 @@ pub(crate) struct Sighting {
 
 impl Sighting {
     /// Difference between the hashes of the two directions of a connection.
-    pub(crate) const OPPOSITE: u64 = 0x9e37_79b9_7f4a_7c15;
+    const OPPOSITE: u64 = 0x9e37_79b9_7f4a_7c15;
 
     /// Of `packet`, whose captured bytes are `bytes`; none where that is no readable IP packet.
     pub(crate) fn new(
@@ -146,6 +146,11 @@ impl Sighting {
             tcp,
             tsval,
         })
+    }
+
+    /// Hash of its connection and the other direction.
+    pub(crate) fn opposite(&self) -> u64 {
+        self.direction ^ Self::OPPOSITE
     }
 
     /// Whether it is a TCP segment with payload.

@@ -1,10 +1,10 @@
 //! Evidence in TCP for packets that one capture lacks: what was sent before, and what was acknowledged.
 
-use std::collections::{HashMap, VecDeque};
-
-use foldhash::fast::RandomState;
+use std::collections::VecDeque;
 
 use super::sighting::{Numbers, Sighting};
+use crate::common::index::Index;
+use crate::common::memory::prefetch;
 use crate::decode::flag;
 
 /// Streams that are remembered; beyond that those that were silent for [`SILENCE_NS`] are forgotten, or else all.
@@ -19,6 +19,8 @@ type Range = (u32, u32);
 /// One direction of a TCP connection.
 #[derive(Debug, Default)]
 struct Stream {
+    /// Hash of the connection and this direction of it.
+    direction: u64,
     last_time: i64,
     /// Number behind the highest one that the sender's capture has.
     sent: Option<u32>,
@@ -52,18 +54,32 @@ pub(super) enum Proof {
 /// All streams.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
-    all: HashMap<u64, Stream, RandomState>,
+    numbers: Index,
+    all: Vec<Stream>,
 }
 
 impl Streams {
+    /// Prefetches where the stream of `direction` is found.
+    pub(super) fn prefetch(&self, direction: u64) {
+        self.numbers.prefetch(direction);
+    }
+
+    /// Prefetches the stream that probably is that of `direction`.
+    pub(super) fn prefetch_stream(&self, direction: u64) {
+        if let Some(number) = self.numbers.guess(direction)
+            && let Some(stream) = self.all.get(number as usize)
+        {
+            prefetch(stream);
+        }
+    }
+
     /// Notes a segment in its sender's capture; whether it was sent before, in part at least.
     pub(super) fn send(&mut self, packet: &Sighting, tcp: Numbers) -> bool {
-        let stream = self.stream(packet.direction, packet.time);
-        let is_again = stream.send(tcp);
+        let is_again = self.stream(packet.direction, packet.time).send(tcp);
         if tcp.has(flag::ACK)
-            && let Some(opposite) = self.all.get_mut(&(packet.direction ^ Sighting::OPPOSITE))
+            && let Some(opposite) = self.find(packet.opposite())
         {
-            opposite.acknowledge(tcp.ack);
+            self.all[opposite].acknowledge(tcp.ack);
         }
         is_again
     }
@@ -75,9 +91,10 @@ impl Streams {
 
     /// What is known of a segment that the receiver's capture lacks.
     pub(super) fn prove(&self, packet: &Sighting, tcp: Numbers) -> Proof {
-        let Some(stream) = self.all.get(&packet.direction) else {
+        let Some(number) = self.find(packet.direction) else {
             return Proof::None;
         };
+        let stream = &self.all[number];
         let overlaps = |range: &Range| before(tcp.seq, range.1) && before(range.0, tcp.end());
         let covers = |range: &Range| !before(tcp.seq, range.0) && !before(range.1, tcp.end());
         if tcp.length == 0 {
@@ -97,17 +114,45 @@ impl Streams {
         }
     }
 
+    fn find(&self, direction: u64) -> Option<usize> {
+        let is_same = |number: u32| self.all[number as usize].direction == direction;
+        self.numbers
+            .find(direction, is_same)
+            .map(|number| number as usize)
+    }
+
     fn stream(&mut self, direction: u64, time: i64) -> &mut Stream {
-        if self.all.len() >= STREAMS && !self.all.contains_key(&direction) {
-            self.all
-                .retain(|_, stream| time.saturating_sub(stream.last_time) < SILENCE_NS);
+        let number = self.find(direction).unwrap_or_else(|| {
             if self.all.len() >= STREAMS {
-                self.all.clear();
+                self.forget_silent(time);
             }
-        }
-        let stream = self.all.entry(direction).or_default();
+            self.add(Stream {
+                direction,
+                ..Stream::default()
+            })
+        });
+        let stream = &mut self.all[number];
         stream.last_time = time;
         stream
+    }
+
+    fn add(&mut self, stream: Stream) -> usize {
+        let number = self.all.len();
+        self.numbers.insert(stream.direction, number as u32);
+        self.all.push(stream);
+        number
+    }
+
+    /// Forgets the streams that are silent at `time`; all, where none is.
+    fn forget_silent(&mut self, time: i64) {
+        let all = std::mem::take(self).all;
+        let is_kept = |stream: &Stream| time.saturating_sub(stream.last_time) < SILENCE_NS;
+        if all.iter().all(is_kept) {
+            return;
+        }
+        for stream in all.into_iter().filter(is_kept) {
+            self.add(stream);
+        }
     }
 }
 
@@ -119,6 +164,7 @@ impl Stream {
         let first = tcp.has(flag::SYN) && self.sent != Some(tcp.end());
         if first {
             *self = Self {
+                direction: self.direction,
                 last_time: self.last_time,
                 ..Self::default()
             };

@@ -85,7 +85,8 @@ impl MatchSummary {
 /// Counts rows.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    paths: BTreeMap<(u16, u16), PathCounts>,
+    /// With how many packets have each fate, by its number.
+    paths: BTreeMap<(u16, u16), (PathCounts, [u64; Fate::ALL.len()])>,
     outside: u64,
 }
 
@@ -97,14 +98,14 @@ impl Counts {
             self.outside += 1;
             return;
         };
-        let path = self.paths.entry((sender, receiver)).or_default();
-        *path.fates.entry(row.fate.name()).or_default() += 1;
+        let (path, fates) = self.paths.entry((sender, receiver)).or_default();
+        fates[row.fate as usize] += 1;
         path.reordered += u64::from(row.reordered_by.is_some_and(|extent| extent > 0));
         path.retransmissions += u64::from(row.is_retransmission == Some(true));
     }
 
     pub(super) fn add_delay(&mut self, row: &OneWayRow) {
-        let path = self.paths.entry(row.path).or_default();
+        let (path, _) = self.paths.entry(row.path).or_default();
         path.negative_delays += u64::from(row.delay.duration.is_some_and(|delay| delay < 0));
         path.unknown_delays += u64::from(row.delay.duration.is_none());
     }
@@ -112,11 +113,18 @@ impl Counts {
     pub(super) fn finish(self, names: &[String]) -> (Vec<PathCounts>, u64) {
         let name = |number: u16| names.get(usize::from(number)).cloned().unwrap_or_default();
         let paths = self.paths.into_iter();
-        let paths = paths.map(|((sender, receiver), path)| PathCounts {
+        let paths = paths.map(|((sender, receiver), (path, fates))| PathCounts {
             sender: name(sender),
             receiver: name(receiver),
+            fates: counted(fates),
             ..path
         });
         (paths.collect(), self.outside)
     }
+}
+
+/// The fates that packets have, by name, with how many have them.
+fn counted(packets: [u64; Fate::ALL.len()]) -> BTreeMap<&'static str, u64> {
+    let all = Fate::ALL.iter().map(|fate| fate.name()).zip(packets);
+    all.filter(|&(_, packets)| packets > 0).collect()
 }

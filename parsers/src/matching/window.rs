@@ -69,15 +69,21 @@ impl Window {
         self.entries.len()
     }
 
-    /// The oldest, with its place.
-    pub(super) fn first(&self) -> Option<(u64, Entry)> {
-        self.entries.front().map(|&entry| (self.base, entry))
+    /// The oldest.
+    pub(super) fn first(&self) -> Option<&Entry> {
+        self.entries.front()
     }
 
-    pub(super) fn pop(&mut self) {
-        if self.entries.pop_front().is_some() {
-            self.base += 1;
-        }
+    /// The one that becomes the oldest when `count` were taken out.
+    pub(super) fn ahead(&self, count: usize) -> Option<&Entry> {
+        self.entries.get(count)
+    }
+
+    /// Takes out the oldest, with its place.
+    pub(super) fn pop(&mut self) -> Option<(u64, Entry)> {
+        let entry = self.entries.pop_front()?;
+        self.base += 1;
+        Some((self.base - 1, entry))
     }
 
     pub(super) fn get(&self, place: u64) -> Option<&Entry> {

@@ -16,8 +16,14 @@ impl Tables for Batches<'_> {
         self.0.batch(Table::Fates, tables::fates(rows, names)?)
     }
 
-    fn one_way(&mut self, rows: &[OneWayRow], names: &[String]) -> Result<(), Error> {
-        self.0.batch(Table::OneWay, tables::one_way(rows, names)?)
+    fn one_way(
+        &mut self,
+        rows: &[OneWayRow],
+        fates: &[FateRow],
+        names: &[String],
+    ) -> Result<(), Error> {
+        let batch = tables::one_way(rows, fates, names)?;
+        self.0.batch(Table::OneWay, batch)
     }
 
     fn clocks(&mut self, rows: &[ClockRow], names: &[String]) -> Result<(), Error> {

@@ -16,13 +16,14 @@ use super::dictionary::{ValueList, numbered, texts};
 use super::text::protocol;
 use crate::common::error::Error;
 use crate::decode::has_ports;
-use crate::matching::OneWayRow;
+use crate::matching::{FateRow, OneWayRow, Sighting};
 
 static PROTOCOLS: ValueList = LazyLock::new(|| texts((0..=u8::MAX).map(protocol)));
 
 /// Rows of a batch.
 struct OneWayRows<'a> {
     rows: &'a [OneWayRow],
+    fates: &'a [FateRow],
     hosts: &'a [String],
     with_ports: Option<NullBuffer>,
 }
@@ -30,6 +31,12 @@ struct OneWayRows<'a> {
 impl<'a> OneWayRows<'a> {
     fn each(&self) -> impl ExactSizeIterator<Item = &'a OneWayRow> + Send + use<'a> {
         self.rows.iter()
+    }
+
+    /// The fate of the packet of each row.
+    fn fates(&self) -> impl ExactSizeIterator<Item = &'a FateRow> + Send + use<'a> {
+        let fates = self.fates;
+        self.each().map(move |row| &fates[row.fate])
     }
 
     fn host(&self, number: fn(&OneWayRow) -> u16) -> Making<'a> {
@@ -41,8 +48,8 @@ impl<'a> OneWayRows<'a> {
         }))
     }
 
-    fn port(&self, port: fn(&OneWayRow) -> u16) -> Making<'a> {
-        let ports = self.each().map(move |row| i32::from(port(row)));
+    fn port(&self, port: fn(&Sighting) -> u16) -> Making<'a> {
+        let ports = self.fates().map(move |row| i32::from(port(&row.packet)));
         arrays::int32_where(self.with_ports.as_ref(), ports)
     }
 }
@@ -54,17 +61,17 @@ columns! {
     Column::new("receiver", Text, "", "Host that received it.", "")
         => rows.host(|row| row.path.1);
     Column::new("src_ip", Text, "", "The innermost IP header's source address.", "")
-        => arrays::addresses(rows.each().map(|row| (row.row.packet.source, row.row.packet.v6)));
+        => arrays::addresses(rows.fates().map(|row| (row.packet.source, row.packet.v6)));
     Column::new("src_port", Int32, "", "Source port; null where the protocol has none.", "").or_null()
-        => rows.port(|row| row.row.packet.source_port);
+        => rows.port(|packet| packet.source_port);
     Column::new("dst_ip", Text, "", "The innermost IP header's destination address.", "")
-        => arrays::addresses(rows.each().map(|row| (row.row.packet.destination, row.row.packet.v6)));
+        => arrays::addresses(rows.fates().map(|row| (row.packet.destination, row.packet.v6)));
     Column::new("dst_port", Int32, "", "Destination port; null where the protocol has none.", "").or_null()
-        => rows.port(|row| row.row.packet.destination_port);
+        => rows.port(|packet| packet.destination_port);
     Column::new("protocol", Text, "", "Protocol above IP, as in flows.", "").in_dictionary()
-        => numbered(&PROTOCOLS, None, rows.each().map(|row| u16::from(row.row.packet.protocol)));
+        => numbered(&PROTOCOLS, None, rows.fates().map(|row| u16::from(row.packet.protocol)));
     Column::new("packet_sent", Int64, "", "Number of its record in the sender's capture, from 1, as in fates.", "")
-        => arrays::int64(rows.each().map(|row| row.row.sent.map_or(0, |(_, number)| number as i64)));
+        => arrays::int64(rows.fates().map(|row| row.sent.map_or(0, |(_, number)| number as i64)));
     Column::new("time_sent", Time, "", "Time in the sender's capture, by the sender's own clock.", "")
         => arrays::time(rows.each().map(|row| row.sent));
     Column::new("time_sent_reference", Time, "", "The same time by the reference's clock; null where the sender's clock, or the receiver's, is not known.", "").or_null()
@@ -77,13 +84,18 @@ columns! {
         => arrays::int64_or_null(rows.each().map(|row| row.delay.queue));
 }
 
-/// A batch of rows; `hosts` are the names by the numbers in them.
-pub(crate) fn one_way(rows: &[OneWayRow], hosts: &[String]) -> Result<RecordBatch, Error> {
-    let with_ports = arrays::known(rows.iter().map(|row| has_ports(row.row.packet.protocol)));
-    let all = OneWayRows {
+/// A batch of rows about packets of `fates`; `hosts` are the names by the numbers in them.
+pub(crate) fn one_way(
+    rows: &[OneWayRow],
+    fates: &[FateRow],
+    hosts: &[String],
+) -> Result<RecordBatch, Error> {
+    let mut all = OneWayRows {
         rows,
+        fates,
         hosts,
-        with_ports,
+        with_ports: None,
     };
+    all.with_ports = arrays::known(all.fates().map(|row| has_ports(row.packet.protocol)));
     arrays::batch(Table::OneWay, rows.len(), columns(&all))
 }

@@ -63,6 +63,5 @@ def _statistics() -> list[pl.Expr]:
 def _quantile(column: str, share: float) -> pl.Expr:
     import polars as pl
 
-    values = pl.col(column).drop_nulls().sort()
-    place = (values.len() * share).ceil().cast(pl.Int64) - 1
-    return values.get(place, null_on_oob=True)
+    # The inverted CDF: n * share of n values, rounded up, lie at or below it.
+    return pl.col(column).quantile(share, interpolation="equiprobable").cast(pl.Int64)

@@ -16,6 +16,7 @@ use super::sighting::{Numbers, Sighting};
 use super::streams::Streams;
 use super::window::{Entry, NO_PLACE, Side, State, Window};
 use crate::common::error::Error;
+use crate::common::memory::prefetch;
 
 /// Bounds of the window in which sightings wait.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +68,29 @@ impl Matcher {
         }
     }
 
+    /// Prefetches where the group and the stream of `packet` are found, long before its turn.
+    pub(super) fn prefetch(&self, packet: &Sighting) {
+        self.groups.prefetch(packet.key);
+        self.streams.prefetch(packet.direction);
+        self.streams.prefetch(packet.opposite());
+    }
+
+    /// Prefetches the group and the stream of `packet`, after [`Self::prefetch`].
+    pub(super) fn prefetch_found(&self, packet: &Sighting) {
+        self.groups.prefetch_group(packet.key);
+        self.streams.prefetch_stream(packet.direction);
+        self.streams.prefetch_stream(packet.opposite());
+    }
+
+    /// Prefetches the sent packet that probably waits for `packet`, after [`Self::prefetch_found`].
+    pub(super) fn prefetch_waiting(&self, packet: &Sighting) {
+        if let Some(place) = self.groups.guess_sent(packet.key)
+            && let Some(entry) = self.window.get(place)
+        {
+            prefetch(entry);
+        }
+    }
+
     /// Takes the next sighting: of `side` of the path from `sender` to `receiver`.
     pub(super) fn take(
         &mut self,
@@ -103,7 +127,7 @@ impl Matcher {
     }
 
     fn expire(&mut self, now: i64, findings: &mut impl Findings) {
-        while let Some((_, first)) = self.window.first() {
+        while let Some(first) = self.window.first() {
             let is_old = first.common_time < now.saturating_sub(self.limits.window_ns);
             let is_full = self.window.len() >= self.limits.window_packets;
             if !is_old && !is_full {
@@ -123,7 +147,7 @@ impl Matcher {
         if packet.ident != 0 && group.live_sent > 1 {
             entry.state = State::Copy;
             self.window.push(*entry);
-            self.groups.put(entry.group, packet.key, group);
+            self.groups.put(entry.group, group);
             return;
         }
         if let Some(tcp) = packet.tcp {
@@ -133,7 +157,7 @@ impl Matcher {
         entry.order = path.or_default().send();
         let place = self.window.push(*entry);
         if let Some(tcp) = self.resegmented_numbers(entry) {
-            self.groups.put(entry.group, packet.key, group);
+            self.groups.put(entry.group, group);
             self.meet(place, entry, tcp, findings);
             return;
         }
@@ -145,7 +169,7 @@ impl Matcher {
                 group.is_ambiguous = true;
             }
         }
-        self.groups.put(entry.group, packet.key, group);
+        self.groups.put(entry.group, group);
     }
 
     fn receive(&mut self, mut entry: Entry, findings: &mut impl Findings) {
@@ -158,7 +182,7 @@ impl Matcher {
         group.live += 1;
         let place = self.window.push(entry);
         if let Some(tcp) = self.resegmented_numbers(&entry) {
-            self.groups.put(entry.group, packet.key, group);
+            self.groups.put(entry.group, group);
             self.meet(place, &entry, tcp, findings);
             return;
         }
@@ -167,7 +191,7 @@ impl Matcher {
         } else {
             group.received.push(place, &mut self.window);
         }
-        self.groups.put(entry.group, packet.key, group);
+        self.groups.put(entry.group, group);
     }
 
     /// The sequence numbers of a segment that is matched by its bytes; none for other packets.
@@ -204,7 +228,7 @@ impl Matcher {
                 }
                 let mut group = self.groups.get(there.group);
                 group.is_delivered = true;
-                self.groups.put(there.group, there.packet.key, group);
+                self.groups.put(there.group, group);
             }
             if meeting.is_sent_whole
                 && let Some(here) = self.window.get_mut(meeting.sent)

@@ -10,12 +10,19 @@ use crate::matching::sighting::Numbers;
 use crate::matching::streams::Proof;
 use crate::matching::window::{Entry, Side, State};
 
+/// How many sightings before its turn the group of a sighting is prefetched.
+const SETTLED_AHEAD: usize = 16;
+
 impl Matcher {
     /// Takes the oldest sighting out of the window, and finds what became of its packet. `is_early`: others need its room.
     pub(super) fn settle_first(&mut self, is_early: bool, findings: &mut impl Findings) {
-        let Some((place, entry)) = self.window.first() else {
+        let Some((place, entry)) = self.window.pop() else {
             return;
         };
+        if let Some(later) = self.window.ahead(SETTLED_AHEAD) {
+            self.groups.prefetch(later.packet.key);
+            self.groups.prefetch_number(later.group);
+        }
         if is_early {
             self.crowded = entry.common_time.max(self.crowded);
         }
@@ -25,10 +32,9 @@ impl Matcher {
             Some(tcp) => self.settle_bytes(&mut row, place, &entry, tcp, &group),
             None => self.settle_packet(&mut row, place, &entry, &mut group),
         };
-        self.window.pop();
         group.live -= 1;
         group.live_sent -= u32::from(entry.side == Side::Sent);
-        self.groups.put(entry.group, entry.packet.key, group);
+        self.groups.put(entry.group, group);
         if has_row {
             findings.fate(&row);
         }
@@ -56,11 +62,11 @@ impl Matcher {
                     (row.fate, row.evidence) = self.absent(entry, entry.packet.tcp);
                     row.lost_bytes = (row.fate == Fate::Lost).then_some(entry.packet.payload);
                 }
-                group.sent.leave(place, &mut self.window);
+                group.sent.leave(place, entry.next);
             }
             (Side::Received, State::Waiting) => {
                 (row.fate, row.evidence) = self.unsent(entry, group);
-                group.received.leave(place, &mut self.window);
+                group.received.leave(place, entry.next);
             }
         }
         true

@@ -1,0 +1,70 @@
+//! The next packets of a capture point, read ahead of their use: what the matcher reads of them is in the cache by then.
+
+use std::collections::VecDeque;
+
+use foldhash::fast::RandomState;
+
+use super::matcher::Matcher;
+use super::point::PointReader;
+use super::sighting::Sighting;
+use crate::common::error::Error;
+
+/// Packets read ahead.
+const AHEAD: usize = 48;
+/// How many packets before its turn the group and the stream of a packet are prefetched.
+const FOUND: usize = 32;
+/// How many packets before its turn the sighting that waits for it is prefetched.
+const WAITING: usize = 16;
+
+/// The next packets of one point in their order.
+pub(super) struct Ahead<'a> {
+    pub reader: PointReader<'a>,
+    packets: VecDeque<Sighting>,
+}
+
+impl<'a> Ahead<'a> {
+    /// Reads the first packets.
+    pub(super) fn new(
+        reader: PointReader<'a>,
+        hashing: &RandomState,
+        matcher: &Matcher,
+    ) -> Result<Self, Error> {
+        let mut ahead = Self {
+            reader,
+            packets: VecDeque::with_capacity(AHEAD),
+        };
+        while ahead.packets.len() < AHEAD && ahead.read(hashing, matcher)? {}
+        Ok(ahead)
+    }
+
+    /// The next packet.
+    pub(super) fn first(&self) -> Option<&Sighting> {
+        self.packets.front()
+    }
+
+    /// Takes the next packet, and reads one more.
+    pub(super) fn take(
+        &mut self,
+        hashing: &RandomState,
+        matcher: &Matcher,
+    ) -> Result<Option<Sighting>, Error> {
+        self.read(hashing, matcher)?;
+        if let Some(packet) = self.packets.get(FOUND) {
+            matcher.prefetch_found(packet);
+        }
+        if let Some(packet) = self.packets.get(WAITING) {
+            matcher.prefetch_waiting(packet);
+        }
+        Ok(self.packets.pop_front())
+    }
+
+    /// Reads a packet; false at the end.
+    fn read(&mut self, hashing: &RandomState, matcher: &Matcher) -> Result<bool, Error> {
+        let Some(packet) = self.reader.next(hashing)? else {
+            return Ok(false);
+        };
+        matcher.prefetch(&packet);
+        self.packets.push_back(packet);
+        Ok(true)
+    }
+}
