@@ -80,6 +80,7 @@ bench: build ## Speed and accuracy beside named peers
 	$(BIN)/python tests/bench/agent.py
 	$(BIN)/python tests/bench/accuracy.py
 	$(BIN)/python tests/bench/short_runs.py
+	$(BIN)/python tests/bench/match.py
 	$(BIN)/python tests/bench/zeek.py
 	$(BIN)/python tests/bench/growth.py
 

@@ -1,4 +1,4 @@
-"""Generated captures for the benchmark: interleaved TCP connections, in many files, a SYN flood."""
+"""Generated captures for the benchmark: TCP connections, in many files or of two hosts, a flood."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ MSS = 1448
 HEADER_BYTES = 14 + 20 + 32
 FILE_HEADER = np.array([0xA1B23C4D, 0x00040002, 0, 0, HEADER_BYTES, 1], "<u4")
 START_NS = 1_700_000_000 * 10**9
+SERVER = 0x0A800001
 #: Connections of one client address: ports from 1024 on.
 PORTS = 50_000
 
@@ -80,7 +81,7 @@ def _exchange(out: np.ndarray, connection: np.ndarray, number: np.ndarray) -> No
 
     out["length"] = np.where(is_data, HEADER_BYTES + MSS, HEADER_BYTES)
     out["ip_length"] = out["length"] - 14
-    client, server = 0x0A000000 + connection // PORTS, 0x0A800001
+    client, server = 0x0A000000 + connection // PORTS, SERVER
     out["source"] = np.where(backward, server, client)
     out["destination"] = np.where(backward, client, server)
     client_port = 1024 + connection % PORTS
@@ -151,8 +152,8 @@ def write_bursts(path: Path, packets: int, connections: int, seed: int = 3) -> N
     out["length"] = np.where(is_data, HEADER_BYTES + MSS, HEADER_BYTES)
     out["ip_length"] = out["length"] - 14
     client, client_port = 0x0A000001 + connection, 1024 + connection
-    out["source"] = np.where(backward, 0x0A800001, client)
-    out["destination"] = np.where(backward, client, 0x0A800001)
+    out["source"] = np.where(backward, SERVER, client)
+    out["destination"] = np.where(backward, client, SERVER)
     out["source_port"] = np.where(backward, 5201, client_port)
     out["destination_port"] = np.where(backward, client_port, 5201)
     other = np.where(backward, sent, 1)
@@ -163,6 +164,26 @@ def write_bursts(path: Path, packets: int, connections: int, seed: int = 3) -> N
     with path.open("wb") as file:
         file.write(FILE_HEADER.tobytes())
         out.tofile(file)
+
+
+def split_by_host(path: Path, delay_ns: int = 5_000_000) -> tuple[Path, Path]:
+    """Writes what the clients and what the server record of `path`, beside it.
+
+    This module wrote `path`. Each packet arrives `delay_ns` after it was sent; no packet is lost
+    or overtaken. Both files are in the order of their times.
+    """
+    content = np.fromfile(path, RECORD, offset=FILE_HEADER.nbytes)
+    is_sent_by_server = content["source"] == SERVER
+    files = (path.with_name("clients.pcap"), path.with_name("server.pcap"))
+    for file, is_delayed in zip(files, (is_sent_by_server, ~is_sent_by_server), strict=True):
+        out = content.copy()
+        time = content["seconds"].astype(np.int64) * 10**9 + content["nanoseconds"]
+        time[is_delayed] += delay_ns
+        out["seconds"], out["nanoseconds"] = time // 10**9, time % 10**9
+        with file.open("wb") as opened:
+            opened.write(FILE_HEADER.tobytes())
+            out[np.argsort(time, kind="stable")].tofile(opened)
+    return files
 
 
 def as_pcapng(path: Path, to: Path) -> None:
@@ -201,7 +222,7 @@ def write_flood(path: Path, packets: int) -> None:
             # An odd factor reorders 24 bits: no two numbers become the same address and port.
             out["source"] = 0x0B000000 + number * 0x9E3779B1 % (1 << 24)
             out["source_port"] = 1024 + number // (1 << 24)
-            out["destination"], out["destination_port"] = 0x0A800001, 443
+            out["destination"], out["destination_port"] = SERVER, 443
             out["sequence"] = number * 2_654_435_761 % (1 << 32)
             out["flags"] = 0x02
             out.tofile(file)

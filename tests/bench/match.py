@@ -1,0 +1,68 @@
+"""Speed and memory of `flowsweep match`: two hosts that recorded the same connections.
+
+    python tests/bench/match.py [--packets N] [--rounds N] [--output FILE]
+
+Packets are those of both captures, tables of all of them included; the page cache is warm. The
+connections are bulk transfers in bursts over 17 connections, and 10,000 connections that take turns
+at random. Memory must not grow with the number of packets: each capture is matched whole, and a
+quarter of it. Medians of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from dataclasses import asdict
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import generated
+from measure import Cost, median, start
+from queries import PROGRAM
+
+#: Captures by their number of connections, and what writes them.
+CAPTURES = {17: generated.write_bursts, 10_000: generated.write_interleaved}
+
+#: Addresses that the generated clients send from.
+CLIENTS = range(0x0A000000, 0x0A000012)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--packets", type=int, default=2_000_000, help="that are sent")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--output", type=Path, help="also write the figures as JSON")
+    options = parser.parse_args()
+    print(" connections      packets    CPU s  M packets/CPU s  peak MB")
+    found = []
+    for connections in CAPTURES:
+        for packets in (options.packets // 4, options.packets):
+            cost = measure(connections, packets, options.rounds)
+            rate = 2 * packets / cost.cpu_s / 1e6
+            found.append({"connections": connections, "packets": 2 * packets} | asdict(cost))
+            print(
+                f"{connections:>12,}  {2 * packets:>11,}  {cost.cpu_s:>7.2f}  {rate:>15.2f}"
+                f"  {cost.peak_mb:>7.0f}",
+                flush=True,
+            )
+    if options.output:
+        options.output.write_text(json.dumps(found, indent=2) + "\n")
+    return 0
+
+
+def measure(connections: int, packets: int, rounds: int) -> Cost:
+    with tempfile.TemporaryDirectory(prefix="flowsweep-bench-") as folder:
+        scratch = Path(folder)
+        whole = scratch / "one.pcap"
+        CAPTURES[connections](whole, packets, connections)
+        words = [PROGRAM, "match", *generated.split_by_host(whole), "--output", scratch / "tables"]
+        words += [f"--address=clients={IPv4Address(address)}" for address in CLIENTS]
+        words += [f"--address=server={IPv4Address(generated.SERVER)}"]
+        command = [*map(str, words)]
+        start(command, scratch)
+        return median([start(command, scratch) for _ in range(rounds)])
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
