@@ -166,8 +166,8 @@ def write_bursts(path: Path, packets: int, connections: int, seed: int = 3) -> N
         out.tofile(file)
 
 
-def split_by_host(path: Path, delay_ns: int = 5_000_000) -> tuple[Path, Path]:
-    """Writes what the clients and what the server record of `path`, beside it.
+def split_by_host(path: Path, delay_ns: int = 5_000_000) -> None:
+    """Writes what the clients and what the server record of `path`: clients.pcap, server.pcap.
 
     This module wrote `path`. Each packet arrives `delay_ns` after it was sent; no packet is lost
     or overtaken. Both files are in the order of their times.
@@ -183,7 +183,6 @@ def split_by_host(path: Path, delay_ns: int = 5_000_000) -> tuple[Path, Path]:
         with file.open("wb") as opened:
             opened.write(FILE_HEADER.tobytes())
             out[np.argsort(time, kind="stable")].tofile(opened)
-    return files
 
 
 def as_pcapng(path: Path, to: Path) -> None:
@@ -245,13 +244,19 @@ if __name__ == "__main__":
     parser.add_argument("packets", type=int)
     parser.add_argument("connections", type=int, help="0: a SYN flood")
     parser.add_argument("--files", type=int, help="deal the packets out to so many, beside PATH")
+    parser.add_argument("--bursts", action="store_true", help="bulk transfers")
+    parser.add_argument("--by-host", action="store_true", help="split it by who recorded it")
     parser.add_argument("--long", action="store_true", help="as much as fits on the disk")
     options = parser.parse_args()
     if options.long:
         write_long(options.path, options.packets, options.connections)
+    elif options.bursts:
+        write_bursts(options.path, options.packets, options.connections)
     elif options.connections:
         write_interleaved(options.path, options.packets, options.connections)
     else:
         write_flood(options.path, options.packets)
+    if options.by_host:
+        split_by_host(options.path)
     if options.files:
         deal_out(options.path, options.files)

@@ -12,20 +12,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 import tempfile
 from dataclasses import asdict
 from ipaddress import IPv4Address
 from pathlib import Path
 
-import generated
 from measure import Cost, median, start
 from queries import PROGRAM
 
-#: Captures by their number of connections, and what writes them.
-CAPTURES = {17: generated.write_bursts, 10_000: generated.write_interleaved}
+#: Numbers of connections, with options of what generates the capture.
+CAPTURES = {17: ["--bursts"], 10_000: []}
 
-#: Addresses that the generated clients send from.
+#: Addresses that the generated clients and their server send from.
 CLIENTS = range(0x0A000000, 0x0A000012)
+SERVER = "10.128.0.1"
 
 
 def main() -> int:
@@ -55,10 +57,14 @@ def measure(connections: int, packets: int, rounds: int) -> Cost:
     with tempfile.TemporaryDirectory(prefix="flowsweep-bench-") as folder:
         scratch = Path(folder)
         whole = scratch / "one.pcap"
-        CAPTURES[connections](whole, packets, connections)
-        words = [PROGRAM, "match", *generated.split_by_host(whole), "--output", scratch / "tables"]
+        script = Path(__file__).with_name("generated.py")
+        generate = [sys.executable, script, whole, packets, connections, "--by-host"]
+        subprocess.run([*map(str, generate), *CAPTURES[connections]], check=True)
+        whole.unlink()
+        captures = [scratch / "clients.pcap", scratch / "server.pcap"]
+        words = [PROGRAM, "match", *captures, "--output", scratch / "tables"]
         words += [f"--address=clients={IPv4Address(address)}" for address in CLIENTS]
-        words += [f"--address=server={IPv4Address(generated.SERVER)}"]
+        words += [f"--address=server={SERVER}"]
         command = [*map(str, words)]
         start(command, scratch)
         return median([start(command, scratch) for _ in range(rounds)])
