@@ -30,7 +30,9 @@ pub use common::error::{Damage, Error};
 pub use common::fast_ways::FastWays;
 pub use common::memory::WithReserve;
 pub use common::progress::Progress;
-pub use matching::{ClockFound, ClockReading, MatchOptions, MatchSummary, PathCounts, Point};
+pub use matching::{
+    ClockFound, ClockReading, MatchOptions, MatchSummary, PathCounts, Point, TranslationFound,
+};
 pub use pipeline::matched::match_captures;
 pub use pipeline::options::Options;
 pub use pipeline::run::{Summary, check, run};

@@ -59,6 +59,15 @@ class ClockFound(TypedDict):
     drift_ppm: float | None
     method: str
 
+class TranslationFound(TypedDict):
+    """An address that a router translates (NAT)."""
+
+    #: Whose capture has it.
+    host: str
+    seen: str
+    #: The address that its host has for itself.
+    own: str
+
 class MatchSummary(TypedDict):
     """What `match_captures` read and found."""
 
@@ -69,6 +78,8 @@ class MatchSummary(TypedDict):
     paths: list[PathCounts]
     #: In order of hosts and times.
     clocks: list[ClockFound]
+    #: In order of hosts and addresses.
+    translations: list[TranslationFound]
     damage: list[Damage]
 
 class Unpacked:

@@ -124,6 +124,15 @@ fn describe<'py>(py: Python<'py>, summary: &MatchSummary) -> PyResult<Bound<'py,
         clocks.append(found)?;
     }
     about.set_item("clocks", clocks)?;
+    let translations = PyList::empty(py);
+    for translation in &summary.translations {
+        let found = PyDict::new(py);
+        found.set_item("host", &translation.host)?;
+        found.set_item("seen", translation.seen.to_string())?;
+        found.set_item("own", translation.own.to_string())?;
+        translations.append(found)?;
+    }
+    about.set_item("translations", translations)?;
     let damage = PyList::empty(py);
     for place in &summary.damage {
         damage.append(describe_damage(py, place)?)?;

@@ -85,6 +85,33 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// The key of a packet from `source` to `destination`, each an address and a port, and whether it is from the higher.
+    #[inline]
+    pub(crate) fn new(
+        source: (u128, u16),
+        destination: (u128, u16),
+        protocol: u8,
+        v6: bool,
+    ) -> (Self, bool) {
+        let from_high = source > destination;
+        let (low, high) = if from_high {
+            (destination, source)
+        } else {
+            (source, destination)
+        };
+        let key = Self {
+            low: low.0,
+            high: high.0,
+            low_port: low.1,
+            high_port: high.1,
+            protocol,
+            v6,
+            life: 0,
+            network: 0,
+        };
+        (key, from_high)
+    }
+
     /// Length of an IP header without options.
     pub(crate) fn ip_header(&self) -> u32 {
         if self.v6 { 40 } else { 20 }

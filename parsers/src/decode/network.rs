@@ -118,30 +118,9 @@ impl Walk<'_> {
         if self.packet.tunnels > 0 && has_ports(self.packet.key.protocol) && !has_ports(protocol) {
             return;
         }
-        let from_high = (ip.source, source_port) > (ip.destination, destination_port);
-        let key = if from_high {
-            Key {
-                low: ip.destination,
-                high: ip.source,
-                low_port: destination_port,
-                high_port: source_port,
-                protocol,
-                v6: ip.v6,
-                life: 0,
-                network: 0,
-            }
-        } else {
-            Key {
-                low: ip.source,
-                high: ip.destination,
-                low_port: source_port,
-                high_port: destination_port,
-                protocol,
-                v6: ip.v6,
-                life: 0,
-                network: 0,
-            }
-        };
+        let source = (ip.source, source_port);
+        let destination = (ip.destination, destination_port);
+        let (key, from_high) = Key::new(source, destination, protocol, ip.v6);
         let packet = &mut *self.packet;
         packet.outcome = Outcome::Flow;
         packet.key = key;

@@ -1,7 +1,8 @@
 //! The captures of several hosts of one run, put together: each packet is found where it was sent and where it
 //! arrived, and has a fate.
 //!
-//! Packets are read point by point in one order of time (`offsets`, `point`), as [sightings](sighting). Those of one
+//! Packets are read point by point in one order of time (`offsets`, `point`), as [sightings](sighting), with the addresses
+//! that their hosts have for themselves (`translation`). Those of one
 //! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
 //! them; segments that interfaces cut or merged are matched by their bytes (`resegmented`). `streams` keeps what TCP's
 //! acknowledgements prove of packets that a capture lacks, and `reorder` counts what overtook a packet. All is read
@@ -24,6 +25,7 @@ mod resegmented;
 mod sighting;
 mod streams;
 mod summary;
+mod translation;
 mod window;
 
 pub use clocks::Reading as ClockReading;
@@ -34,4 +36,4 @@ pub use point::Point;
 pub use reading::MatchOptions;
 pub(crate) use reading::{Tables, match_points};
 pub(crate) use sighting::Sighting;
-pub use summary::{ClockFound, MatchSummary, PathCounts};
+pub use summary::{ClockFound, MatchSummary, PathCounts, TranslationFound};

@@ -6,13 +6,12 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::owners::Owners;
-use super::point::{Point, PointReader};
+use super::point::{LOOKED_AT, Point, PointReader};
+use super::translation::Translation;
 use super::window::Side;
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
-/// Packets of each point that are looked at.
-const LOOKED_AT: usize = 1 << 16;
 /// Where packets went one way only, the fastest is taken to need so long.
 const ONE_WAY_NS: i64 = 1_000;
 
@@ -27,13 +26,14 @@ struct Seen {
 /// How far the clock of each point is ahead of the first one's, in ns; 0 where no packets in common tell.
 pub(super) fn rough(
     points: &[Point],
+    translations: &[Translation],
     owners: &Owners,
     hashing: &RandomState,
     progress: &Progress,
 ) -> Result<Vec<i64>, Error> {
     let mut seen: HashMap<(u64, (u16, u16)), Seen, RandomState> = HashMap::default();
-    for (number, point) in points.iter().enumerate() {
-        let mut reader = PointReader::new(point, progress)?;
+    for (number, (point, translation)) in points.iter().zip(translations).enumerate() {
+        let mut reader = PointReader::new(point, translation, progress)?;
         for _ in 0..LOOKED_AT {
             let Some(packet) = reader.next(hashing)? else {
                 break;

@@ -33,8 +33,13 @@ impl Owners {
 
     /// Who has its source, and who its destination.
     pub(super) fn ends(&self, packet: &Sighting) -> (Option<u16>, Option<u16>) {
-        let find = |address| self.points.get(&(address, packet.v6)).copied();
+        let find = |address| self.owner((address, packet.v6));
         (find(packet.source), find(packet.destination))
+    }
+
+    /// The point that has an address, which may be one of IPv6.
+    pub(super) fn owner(&self, address: (u128, bool)) -> Option<u16> {
+        self.points.get(&address).copied()
     }
 
     /// The path between the `ends` of a packet in the capture of `point`, and at which of its ends that is; none for a

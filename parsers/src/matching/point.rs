@@ -6,11 +6,15 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::sighting::Sighting;
+use super::translation::Translation;
 use crate::capture::file::{CaptureFile, first_time};
 use crate::common::error::{Damage, Error};
 use crate::common::progress::Progress;
 use crate::decode::Packet;
 use crate::source::{Input, window};
+
+/// Packets of each point from which is found how the points' clocks and addresses differ.
+pub(super) const LOOKED_AT: usize = 1 << 16;
 
 /// A host with its captures.
 #[derive(Debug, Clone)]
@@ -33,6 +37,7 @@ pub struct Point {
 pub(super) struct PointReader<'a> {
     /// The next one is the last.
     waiting: Vec<(Option<i64>, &'a Input)>,
+    translation: &'a Translation,
     open: Vec<CaptureFile>,
     progress: &'a Progress,
     packet: Packet,
@@ -44,7 +49,11 @@ pub(super) struct PointReader<'a> {
 }
 
 impl<'a> PointReader<'a> {
-    pub(super) fn new(point: &'a Point, progress: &'a Progress) -> Result<Self, Error> {
+    pub(super) fn new(
+        point: &'a Point,
+        translation: &'a Translation,
+        progress: &'a Progress,
+    ) -> Result<Self, Error> {
         let mut waiting = Vec::with_capacity(point.inputs.len());
         for input in &point.inputs {
             waiting.push((first_time(input)?, input));
@@ -53,6 +62,7 @@ impl<'a> PointReader<'a> {
         waiting.reverse();
         Ok(Self {
             waiting,
+            translation,
             open: Vec::new(),
             progress,
             packet: Packet::default(),
@@ -72,6 +82,7 @@ impl<'a> PointReader<'a> {
             let mut sighting = None;
             if let Some((record, bytes)) = self.open[place].decode_next(&mut self.packet) {
                 self.records = number;
+                self.translation.apply(&mut self.packet);
                 sighting = Sighting::new((record.time, number), &self.packet, bytes, hashing);
             }
             if sighting.is_some() {

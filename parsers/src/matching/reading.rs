@@ -15,7 +15,8 @@ use super::one_way::OneWayRow;
 use super::owners::Owners;
 use super::point::{Point, PointReader};
 use super::sighting::Sighting;
-use super::summary::{ClockFound, Counts, MatchSummary};
+use super::summary::{ClockFound, Counts, MatchSummary, TranslationFound};
+use super::translation::{self, Translation};
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
@@ -89,11 +90,13 @@ pub(crate) fn match_points(
     options.check()?;
     let owners = Owners::new(points);
     let hashing = RandomState::default();
+    let translations = translation::find(points, &owners, &hashing, progress)?;
     let reading = Reading {
         points,
+        translations: &translations,
         owners: &owners,
         hashing: &hashing,
-        offsets: offsets::rough(points, &owners, &hashing, progress)?,
+        offsets: offsets::rough(points, &translations, &owners, &hashing, progress)?,
         limits: Limits {
             window_ns: options.window_ns,
             window_packets: options.window_packets,
@@ -158,6 +161,7 @@ pub(crate) fn match_points(
         records: by_host(ends.records),
         without_ip: by_host(ends.without_ip),
         paths,
+        translations: TranslationFound::all(&translations, &names),
         clocks: rows
             .iter()
             .map(|row| ClockFound::new(row, &names))
@@ -183,6 +187,7 @@ impl Ends {
 
 struct Reading<'a> {
     points: &'a [Point],
+    translations: &'a [Translation],
     owners: &'a Owners,
     hashing: &'a RandomState,
     /// How far the clock of each point is ahead.
@@ -201,8 +206,8 @@ impl Reading<'_> {
     fn pass(&self, known: Known, findings: &mut impl Findings) -> Result<(Known, Ends), Error> {
         let mut matcher = Matcher::new(self.limits, known);
         let mut ahead = Vec::with_capacity(self.points.len());
-        for point in self.points {
-            let reader = PointReader::new(point, self.progress)?;
+        for (point, translation) in self.points.iter().zip(self.translations) {
+            let reader = PointReader::new(point, translation, self.progress)?;
             ahead.push(Ahead::new(reader, self.hashing, &matcher)?);
         }
         let mut next: Vec<Option<i64>> = vec![None; ahead.len()];

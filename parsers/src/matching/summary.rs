@@ -1,10 +1,12 @@
 //! What was found, in numbers.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use super::clocks::ClockRow;
 use super::fate::{Fate, FateRow};
 use super::one_way::OneWayRow;
+use super::translation::Translation;
 use crate::common::error::Damage;
 
 /// Packets from one host to another, by their fate.
@@ -57,6 +59,31 @@ impl ClockFound {
     }
 }
 
+/// An address in one capture that stands for another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranslationFound {
+    /// Name of the host whose capture it is.
+    pub host: String,
+    /// The address there.
+    pub seen: IpAddr,
+    /// The address that its host has for itself, which the tables have too.
+    pub own: IpAddr,
+}
+
+impl TranslationFound {
+    pub(super) fn all(translations: &[Translation], names: &[String]) -> Vec<Self> {
+        let hosts = names.iter().zip(translations);
+        let found = hosts.flat_map(|(host, translation)| {
+            translation.pairs().into_iter().map(|(seen, own)| Self {
+                host: host.clone(),
+                seen,
+                own,
+            })
+        });
+        found.collect()
+    }
+}
+
 /// What was read and found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchSummary {
@@ -66,6 +93,8 @@ pub struct MatchSummary {
     pub without_ip: Vec<(String, u64)>,
     /// Paths between two hosts that have a packet.
     pub paths: Vec<PathCounts>,
+    /// Addresses that a router translates, in order of hosts and addresses.
+    pub translations: Vec<TranslationFound>,
     /// The clocks of all hosts, in order of their times.
     pub clocks: Vec<ClockFound>,
     /// Packets of which one end is no captured host.

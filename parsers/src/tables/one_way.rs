@@ -60,11 +60,11 @@ columns! {
         => rows.host(|row| row.path.0);
     Column::new("receiver", Text, "", "Host that received it.", "")
         => rows.host(|row| row.path.1);
-    Column::new("src_ip", Text, "", "The innermost IP header's source address.", "")
+    Column::new("src_ip", Text, "", "Source address, as in fates.", "")
         => arrays::addresses(rows.fates().map(|row| (row.packet.source, row.packet.v6)));
     Column::new("src_port", Int32, "", "Source port; null where the protocol has none.", "").or_null()
         => rows.port(|packet| packet.source_port);
-    Column::new("dst_ip", Text, "", "The innermost IP header's destination address.", "")
+    Column::new("dst_ip", Text, "", "Destination address, as in fates.", "")
         => arrays::addresses(rows.fates().map(|row| (row.packet.destination, row.packet.v6)));
     Column::new("dst_port", Int32, "", "Destination port; null where the protocol has none.", "").or_null()
         => rows.port(|packet| packet.destination_port);

@@ -87,7 +87,8 @@ def match(
     not captured. Packets are matched by addresses, ports, IP identification, lengths, sequence
     numbers and timestamps of TCP, and the first bytes of what UDP carries: 96 bytes of each
     packet are enough. Segments that an interface cut or merged (TSO, GRO) are matched by the bytes
-    that they carry.
+    that they carry. An address that a router translates one to one, and whose ports it keeps, is
+    replaced by the one that the host has for itself.
 
     The table clocks has offset, drift and steps of each host's clock, from the packets and from
     what manifests tell; one_way has the delay of each delivered packet by repaired clocks. Other
@@ -211,6 +212,10 @@ def _print(summary: MatchSummary, delays: list[dict[str, Any]]) -> None:
         _print_table(["from", "to", *DELAYS.values()], known)
         print()
     _print_clocks(summary)
+    for found in summary["translations"]:
+        print(
+            f"{found['seen']} in the capture of {found['host']} is {found['own']}: translated (NAT)"
+        )
     if summary["outside"]:
         print(f"{counted(summary['outside'], 'packet')} from or to a host without a capture")
     if without := sum(summary["without_ip"].values()):
