@@ -195,17 +195,17 @@ all_columns as (
     select * from outside
 ),
 
--- bins of merged packets reach beyond the end of the run
+-- Without a mean: a run that is shorter than a bin, and one whose few bins reach so far beyond its
+-- ends that the mean of its own time exceeds their busiest.
 means as (
     select
         run,
         direction,
+        any_value(mean_over_ns)
+        - sum(cut_bins) filter (is_within) * any_value(bin_ns) as kept_ns,
         sum(wire_bytes) filter (is_within) * 8e3
-        / greatest(
-            any_value(mean_over_ns)
-            - sum(cut_bins) filter (is_within) * any_value(bin_ns),
-            1
-        ) as run_mean_mbit_s,
+        / if(kept_ns > 0, kept_ns, null) as way_mbit_s,
+        if(way_mbit_s <= max(max_mbit_s), way_mbit_s, null) as run_mean_mbit_s,
     from all_columns
     left join reduced
         using (run, direction, stretch, column_number, is_within)

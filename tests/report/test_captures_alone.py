@@ -28,10 +28,11 @@ def run(
     host: str = "pc",
     own: str = "10.0.0.7",
     times: tuple[int, ...] = (0,),
+    last: int | None = None,
     **changes: object,
 ) -> None:
     """A capture that sends to a server: bytes by bin of 10 ms, messages at these ns."""
-    last = tiny.T0 + (max(bins) + 1) * 10 * MS - 1
+    last = last or tiny.T0 + (max(bins) + 1) * 10 * MS - 1
     size = sum(bins.values())
     tiny.table(directory, "captures", name, host, [
         tiny.capture(last_time=last, wire_bytes=size, dropped_kernel=None, **changes)
@@ -40,7 +41,8 @@ def run(
         tiny.flow(own, SERVER, last_time=last, duration_ns=last - tiny.T0, packets=len(bins),
                   wire_bytes=size, rtt_min_ns=None, ecn_capable_packets=2, ce_packets=1,
                   ece_packets=0, cwr_packets=0),
-        tiny.flow(SERVER, own, direction="backward", packets=1, wire_bytes=60, payload_bytes=0),
+        tiny.flow(SERVER, own, direction="backward", last_time=last, packets=1, wire_bytes=60,
+                  payload_bytes=0),
     ])  # fmt: skip
     tiny.table(directory, "throughput", name, host, [
         *tiny.bins(own, SERVER, bins), *tiny.bins(SERVER, own, {0: 60})
@@ -112,6 +114,17 @@ def test_tables_have_no_columns_of_axes(html: str) -> None:
 def test_a_single_packet_has_no_length() -> None:
     assert totals_alone._length({"length_s": 1e-9}) == numbers.NONE
     assert totals_alone._length({"length_s": 2e-6}) == "2.00 µs"
+
+
+@pytest.mark.parametrize("bins", [{0: 5000}, {0: 5000, 1: 5000}], ids=["2 ms", "12 ms"])
+def test_no_mean_exceeds_the_busiest_bin(tmp_path: Path, bins: dict[int, int]) -> None:
+    tiny.runs(tmp_path, [{"run": "short", "status": "no record"}])
+    run(tmp_path, "short", bins, last=tiny.T0 + 2 * MS + max(bins) * 10 * MS)
+    warehouse = Warehouse(tmp_path)
+    rows = warehouse.rows("throughput_series").filter(direction="out")
+    assert rows["max_mbit_s"].to_list() == [4] * len(bins)
+    assert rows["run_mean_mbit_s"].to_list() == [None] * len(bins)
+    assert adds_up.contradictions(warehouse, ["throughput_series"]) == []
 
 
 def test_the_run_with_most_traffic_comes_first_and_one_of_grade_d_last(html: str) -> None:
