@@ -13,14 +13,21 @@ NONE = "–"  # noqa: RUF001 - nothing there, or not known
 TRUTH = {True: "yes", False: "no", None: NONE}
 TIMES = "×"  # noqa: RUF001
 EXACT_COUNT = 9_999
+#: Smaller values are written as powers of ten.
+TINY = 1e-5
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def estimate(value: float | None, digits: int = 3) -> str:
-    """Three significant figures, trailing zeros kept: 165, 4.20, 0.0163."""
+    """Three significant figures, trailing zeros kept: 165, 4.20, 0.0163; powers of ten if tiny."""
     if value is None or not math.isfinite(value):
         return NONE
     if value == 0:
         return "0"
+    if abs(value) < TINY:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        power = str(int(exponent)).translate(SUPERSCRIPTS)
+        return f"{mantissa.replace('-', MINUS)} {TIMES} 10{power}"
     text = f"{value:,.{decimals(value, digits)}f}"
     return text.replace("-", MINUS)
 
@@ -155,6 +162,16 @@ def seconds(value: float | None) -> str:
         if value * factor >= 1 or unit == "µs":
             return f"{estimate(value * factor)} {unit}"
     raise AssertionError
+
+
+def width(seconds: float) -> str:
+    """A time that somebody chose, as short as possible: 10 ms, 1 s."""
+    unit, factor = next(
+        (unit, factor)
+        for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
+        if seconds * factor >= 1 or unit == "µs"
+    )
+    return f"{plain(round(seconds * factor, 6))} {unit}"
 
 
 def quantity(value: float, unit: str) -> str:

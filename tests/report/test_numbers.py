@@ -11,7 +11,9 @@ from flowsweep.render import axes
 @pytest.mark.parametrize(
     ("value", "text"),
     [(165.2, "165"), (4.2, "4.20"), (0.01634, "0.0163"), (1234.0, "1,234"), (0, "0"),
-     (None, numbers.NONE), (99.96, "100"), (-3.0, f"{numbers.MINUS}3.00"), (9.996, "10.0")],
+     (None, numbers.NONE), (99.96, "100"), (-3.0, f"{numbers.MINUS}3.00"), (9.996, "10.0"),
+     (1.054e-7, f"1.05 {numbers.TIMES} 10⁻⁷"),
+     (-2e-11, f"{numbers.MINUS}2.00 {numbers.TIMES} 10⁻¹¹")],
 )  # fmt: skip
 def test_estimates_have_three_figures(value: float | None, text: str) -> None:
     assert numbers.estimate(value) == text
@@ -65,3 +67,14 @@ def test_log_ticks_are_steps_of_1_2_5_or_decades_or_even(
 
 def test_log_ticks_are_never_more_than_eight() -> None:
     assert len(axes.log_ticks(1e-9, 1e9)) <= 8
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1, "1 s"), (1000, "1,000 s"), (0.01, "10 ms"), (1e-5, "10 µs")]
+)
+def test_a_width_has_the_unit_that_makes_it_short(seconds: float, text: str) -> None:
+    assert numbers.width(seconds) == text
+
+
+def test_long_times_on_an_axis_have_separators() -> None:
+    assert "'1,000,000 s'" in axes.time_labels([1e6])

@@ -98,7 +98,7 @@ def time_labels(ticks: list[float], special: dict[float, str] | None = None) -> 
     for tick in ticks:
         for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9)):
             if tick * factor >= 0.999 or unit == "ns":
-                labels[tick] = f"{tick * factor:.10g} {unit}"
+                labels[tick] = f"{tick * factor:,.10g} {unit}"
                 break
     return given_labels(labels | (special or {}))
 

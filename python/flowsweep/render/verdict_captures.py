@@ -41,7 +41,7 @@ def verdict(
         runs = ", ".join(shorten_list(sorted(bad), MAX_RUNS))
         unknown.append(f"traffic of {runs}, whose captures have grade D: see the quality table")
     if any(row["dropped_kernel"] is None for row in grades):
-        unknown.append("whether packets were dropped: of some captures nothing says")
+        unknown.append("whether packets were dropped: some captures do not record it")
     return Verdict(sentences, unknown, [])
 
 

@@ -88,8 +88,8 @@ DISTRIBUTIONS = [
     *always("message_sizes", r"Sizes are upper bounds: writes that were queued together are one "
              r"message\."),
     *_distribution("message_sizes"),
-    Sentence("message_rate_series", rf"({N}) messages? as in the figures above, by the step of .+? in "
-             r"which they began\.",
+    Sentence("message_rate_series", rf"({N}) messages? as in the figures above, in steps of .+?, by "
+             r"when they began\.",
              counts(f"select sum(messages) from message_sums where span_s > 0 and run in {VALID}")),
     Sentence("message_rate_series", r"Line: mean over the runs of the point that had not ended; pale: "
              r"from the run with fewest to the one with most\.", due=_has_several("message_rate_series")),

@@ -71,8 +71,8 @@ NEEDS = [
     tcp_alone("limits"),
     accompanied("limits"),
     Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; a flow "
-             r"counts as much as its payload; in single flows up to (\S+ %) was not the "
-             r"application's\.",
+             r"counts as much as its payload; in single flows up to (\S+ %) of the time "
+             r"was not the application's\.",
              lambda asked, match: match[1] == numbers.share(_most_held(asked) or 0.0),
              lambda asked: _most_held(asked) is not None),
     Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; a flow "

@@ -43,7 +43,8 @@ def draw(context: Context) -> Figure | None:
             "Bars: the time of each flow from first data to last acknowledgement; a flow counts as "
             "much as its payload"
             + (
-                f"; in single flows up to {numbers.share(most)} was not the application's."
+                f"; in single flows up to {numbers.share(most)} of the time was not the "
+                "application's."
                 if (most := _find_most(rows)) is not None
                 else "."
             ),

@@ -48,12 +48,12 @@ def draw(context: Context) -> Figure | None:
             .rows()
         }
     )
-    widths = " to ".join(dict.fromkeys(f"{one:g} s" for one in (steps[0], steps[-1])))
+    widths = " to ".join(dict.fromkeys(map(numbers.width, (steps[0], steps[-1]))))
     return Figure(
         name=QUERY,
         caption=sentence(
             f"{numbers.plural(int(rows['messages'].sum()), 'message')} as in the figures above, "
-            f"by the step of {widths} in which they began.",
+            f"in steps of {widths}, by when they began.",
             "Line: mean over the runs of the point that had not ended; pale: from the run with "
             "fewest to the one with most."
             if rows["runs"].max() > 1  # type: ignore[operator]
