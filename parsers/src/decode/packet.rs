@@ -1,0 +1,137 @@
+//! One decoded packet: what the tables and the states of connections are made of.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+
+use super::checksum::Checksum;
+use super::fragment::Part;
+use super::key::Key;
+use super::options::TcpOptions;
+use super::protocols::TCP;
+use super::rdma::Rdma;
+use super::tunnel::Outer;
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Outcome {
+    /// It belongs to a flow.
+    Flow,
+    /// Its link header names something else than IP: ARP, LLDP, spanning tree.
+    #[default]
+    NotIp,
+    /// Its link type is not known.
+    UnknownLink,
+    /// The captured bytes end inside a header that is needed.
+    Cut,
+    /// A header contradicts itself.
+    Malformed,
+    /// A checksum is wrong, or the capture marks the frame as damaged: its receiver discards it.
+    BadChecksum,
+}
+
+/// No VLAN tag.
+pub(crate) const NO_VLAN: u16 = u16::MAX;
+
+/// One decoded packet.
+#[derive(Debug, Clone, Default)]
+#[allow(clippy::struct_excessive_bools)]
+pub(crate) struct Packet {
+    pub outcome: Outcome,
+    /// The source is the key's higher endpoint.
+    pub from_high: bool,
+    /// Any fragment, the first one included; `datagram` holds.
+    pub fragment: bool,
+    /// A fragment behind the first: it carries no ports.
+    pub later_fragment: bool,
+    /// Which packet was fragmented: a hash of its addresses and identification, and with IPv4 of its protocol.
+    pub datagram: u64,
+    /// The part of that packet which this fragment is.
+    pub part: Part,
+    /// The innermost IP header's length field is 0 and no jumbogram, or it is that of one segment of many: offload.
+    pub offloaded: bool,
+    /// Length of the frame on the wire, with link header, without FCS: what the record states, or where that cannot be
+    /// what the IP header or the captured bytes tell.
+    pub wire: u32,
+    /// Lengths that the record and the headers state contradict each other.
+    pub length_conflict: bool,
+    pub checksum: Checksum,
+    /// How many tunnels were entered.
+    pub tunnels: u8,
+    /// The outermost of them; holds where there is one.
+    pub outer: Outer,
+    /// A header of segment routing, RFC 8754, was stepped over.
+    pub segment_routed: bool,
+    /// Outermost VLAN id, or [`NO_VLAN`].
+    pub vlan: u16,
+    pub key: Key,
+    /// Length of the innermost IP packet.
+    pub ip_bytes: u32,
+    /// TCP or UDP payload.
+    pub payload: u32,
+    /// Bytes of the headers before the first IP header.
+    pub link_bytes: u32,
+    /// Offset of the header behind that of the flow's IP packet.
+    pub transport_at: u32,
+    /// IPv4 identification of the flow's IP packet; 0 for IPv6.
+    pub ident: u16,
+    /// Its TTL or hop limit.
+    pub ttl: u8,
+    /// Its congestion marks: [`ecn`].
+    pub ecn: u8,
+    /// The checksum that its transport header states: of TCP, UDP, ICMP and their like; 0 where none was captured.
+    pub checksum_field: u16,
+    /// The decoded RDMA headers; none where the packet is no RDMA.
+    pub rdma: Option<Rdma>,
+    /// It was sent to the port of RDMA, and has no header of it that can be read.
+    pub unread_rdma: bool,
+    /// Further packets in the same frame (A-MSDU), which are not read.
+    pub others: u16,
+    /// Transmitter and sequence control of its frame of IEEE 802.11; 0 where there is none.
+    pub frame_number: u64,
+    /// That frame has the retry bit: the radio sent it again because nobody acknowledged it.
+    pub is_retry: bool,
+    /// The TCP fields below are valid.
+    pub tcp: bool,
+    pub tcp_flags: u16,
+    pub window: u16,
+    pub seq: u32,
+    pub ack: u32,
+    pub options: TcpOptions,
+}
+
+impl Packet {
+    /// A number of the network that it is in: its VLAN, or with the tunnel around it another one; 0 for neither.
+    pub(crate) fn network(&self) -> u32 {
+        let vlan = u32::from(self.vlan.wrapping_add(1));
+        if !self.is_inside() {
+            return vlan;
+        }
+        let outer = (self.outer.kind, self.outer.id, vlan);
+        // No secret key: whoever can choose what is hashed here can send in that network anyway.
+        FixedState::default().hash_one(outer) as u32 | 1 << 31
+    }
+
+    /// Whether the packet belongs to a TCP connection, but its header is cut behind the ports or contradicts itself.
+    pub(crate) fn has_unread_tcp(&self) -> bool {
+        self.outcome == Outcome::Flow && self.key.protocol == TCP && !self.tcp
+    }
+}
+
+/// TCP flag bits.
+pub(crate) mod flag {
+    pub(crate) const FIN: u16 = 0x01;
+    pub(crate) const SYN: u16 = 0x02;
+    pub(crate) const RST: u16 = 0x04;
+    pub(crate) const PSH: u16 = 0x08;
+    pub(crate) const ACK: u16 = 0x10;
+    pub(crate) const ECE: u16 = 0x40;
+    pub(crate) const CWR: u16 = 0x80;
+    pub(crate) const AE: u16 = 0x100;
+}
+
+/// Values of the two ECN bits of an IP header, RFC 3168 5. 1 and 2 are ECT(1) and ECT(0).
+pub(crate) mod ecn {
+    pub(crate) const NOT_CAPABLE: u8 = 0;
+    pub(crate) const CONGESTION_EXPERIENCED: u8 = 3;
+}
