@@ -2,24 +2,10 @@
 
 use super::network::Ip;
 use super::protocols::{ESP, FRAGMENT, ICMP, ICMP6, SCTP, TCP, UDP};
-use super::{Packet, Walk};
+use super::{Checksum, Packet, Walk};
 
 /// The sum of what carries a right checksum.
 const RIGHT: u16 = 0xffff;
-
-/// What the checksums of a packet say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Checksum {
-    /// Nobody asked.
-    #[default]
-    Unasked,
-    /// Each is right, or the sender made none.
-    Right,
-    /// One cannot be verified: bytes are missing, the interface was to fill it in, or it is another kind.
-    Unverified,
-    /// One is wrong.
-    Wrong,
-}
 
 /// 16-bit words of `bytes` added up, not yet folded. As they lie in memory: the sum of swapped words is the swapped sum
 /// (RFC 1071 2).

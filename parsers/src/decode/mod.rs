@@ -19,6 +19,7 @@ mod mpls;
 mod network;
 pub(crate) mod notice;
 mod options;
+mod outcome;
 mod packet;
 mod ppp;
 mod protocols;
@@ -31,13 +32,13 @@ mod tunnel;
 mod udp_tunnel;
 mod wireless;
 
-pub(crate) use checksum::{Checksum, filled_in, is_of_bytes, telling_bytes};
+pub(crate) use checksum::{filled_in, is_of_bytes, telling_bytes};
 pub(crate) use fragment::Part;
 pub(crate) use key::Key;
 pub(crate) use options::{Sack, TcpOptions};
-pub(crate) use packet::{NO_VLAN, Outcome, Packet, ecn, flag};
+pub(crate) use outcome::Outcome;
+pub(crate) use packet::{Checksum, NO_VLAN, Outer, Packet, ecn, flag};
 pub(crate) use protocols::{FRAGMENT, TCP, UDP, has_ports};
-pub(crate) use tunnel::Outer;
 
 use crate::records::Record;
 use doubt::Doubt;

@@ -4,30 +4,36 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
-use super::checksum::Checksum;
 use super::fragment::Part;
 use super::key::Key;
 use super::options::TcpOptions;
+use super::outcome::Outcome;
 use super::protocols::TCP;
 use super::rdma::Rdma;
-use super::tunnel::Outer;
 
-/// What became of a packet.
+/// What the checksums of a packet say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Outcome {
-    /// It belongs to a flow.
-    Flow,
-    /// Its link header names something else than IP: ARP, LLDP, spanning tree.
+pub(crate) enum Checksum {
+    /// Nobody asked.
     #[default]
-    NotIp,
-    /// Its link type is not known.
-    UnknownLink,
-    /// The captured bytes end inside a header that is needed.
-    Cut,
-    /// A header contradicts itself.
-    Malformed,
-    /// A checksum is wrong, or the capture marks the frame as damaged: its receiver discards it.
-    BadChecksum,
+    Unasked,
+    /// Each is right, or the sender made none.
+    Right,
+    /// One cannot be verified: bytes are missing, the interface was to fill it in, or it is another kind.
+    Unverified,
+    /// One is wrong.
+    Wrong,
+}
+
+/// The outermost tunnel around a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Outer {
+    pub kind: &'static str,
+    /// Network identifier of VXLAN and Geneve, key of GRE, tunnel endpoint identifier of GTP-U, where there is one.
+    pub id: Option<u32>,
+    /// Its own flow, and whether it was sent by the higher endpoint of that.
+    pub key: Key,
+    pub from_high: bool,
 }
 
 /// No VLAN tag.
@@ -101,6 +107,11 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
+    /// Its flow lies inside a tunnel: not where what the tunnel carries is no IP.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.tunnels > 0 && self.key != self.outer.key
+    }
+
     /// A number of the network that it is in: its VLAN, or with the tunnel around it another one; 0 for neither.
     pub(crate) fn network(&self) -> u32 {
         let vlan = u32::from(self.vlan.wrapping_add(1));

@@ -1,24 +1,6 @@
 //! Tunnel headers to the packet inside: IP in IP and what else has an IP protocol number, GRE, NSH.
 
-use super::{Key, Layer, Packet, Stop, Walk};
-
-/// The outermost tunnel around a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Outer {
-    pub kind: &'static str,
-    /// Network identifier of VXLAN and Geneve, key of GRE, tunnel endpoint identifier of GTP-U, where there is one.
-    pub id: Option<u32>,
-    /// Its own flow, and whether it was sent by the higher endpoint of that.
-    pub key: Key,
-    pub from_high: bool,
-}
-
-impl Packet {
-    /// Its flow lies inside a tunnel: not where what the tunnel carries is no IP.
-    pub(crate) fn is_inside(&self) -> bool {
-        self.tunnels > 0 && self.key != self.outer.key
-    }
-}
+use super::{Layer, Outer, Stop, Walk};
 
 impl Walk<'_> {
     pub(super) fn enter(&mut self, kind: &'static str, id: Option<u32>) {

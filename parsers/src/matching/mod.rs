@@ -2,7 +2,7 @@
 //! arrived, and has a fate.
 //!
 //! Packets are read point by point in one order of time (`offsets`, `point`), as [sightings](sighting), with the addresses
-//! that their hosts have for themselves (`translation`). Those of one
+//! that their hosts have for themselves (`nat`, `translation`). Those of one
 //! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
 //! them; segments that interfaces cut or merged are matched by their bytes (`resegmented`). `streams` keeps what TCP's
 //! acknowledgements prove of packets that a capture lacks, and `reorder` counts what overtook a packet. All is read
@@ -15,6 +15,7 @@ mod fate;
 mod first;
 mod groups;
 mod matcher;
+mod nat;
 mod offsets;
 mod one_way;
 mod owners;

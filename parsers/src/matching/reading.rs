@@ -10,13 +10,14 @@ use super::clocks::{ClockRow, Clocks, Reading as ClockReading, Solved};
 use super::fate::{Evidence, Fate, FateRow};
 use super::first::First;
 use super::matcher::{Coverage, Findings, Known, Limits, Matcher};
+use super::nat;
 use super::offsets;
 use super::one_way::OneWayRow;
 use super::owners::Owners;
 use super::point::{Point, PointReader};
 use super::sighting::Sighting;
 use super::summary::{ClockFound, Counts, MatchSummary, TranslationFound};
-use super::translation::{self, Translation};
+use super::translation::Translation;
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
@@ -90,7 +91,7 @@ pub(crate) fn match_points(
     options.check()?;
     let owners = Owners::new(points);
     let hashing = RandomState::default();
-    let translations = translation::find(points, &owners, &hashing, progress)?;
+    let translations = nat::find_translations(points, &owners, &hashing, progress)?;
     let reading = Reading {
         points,
         translations: &translations,

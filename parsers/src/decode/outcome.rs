@@ -1,0 +1,19 @@
+//! How the decoding of a packet ended.
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Outcome {
+    /// It belongs to a flow.
+    Flow,
+    /// Its link header names something else than IP: ARP, LLDP, spanning tree.
+    #[default]
+    NotIp,
+    /// Its link type is not known.
+    UnknownLink,
+    /// The captured bytes end inside a header that is needed.
+    Cut,
+    /// A header contradicts itself.
+    Malformed,
+    /// A checksum is wrong, or the capture marks the frame as damaged: its receiver discards it.
+    BadChecksum,
+}
