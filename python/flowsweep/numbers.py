@@ -25,11 +25,24 @@ def estimate(value: float | None, digits: int = 3) -> str:
     if value == 0:
         return "0"
     if abs(value) < TINY:
-        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-        power = str(int(exponent)).translate(SUPERSCRIPTS)
-        return f"{mantissa.replace('-', MINUS)} {TIMES} 10{power}"
+        return _spell_power(f"{value:.{digits - 1}e}")
     text = f"{value:,.{decimals(value, digits)}f}"
     return text.replace("-", MINUS)
+
+
+def tick(value: float) -> str:
+    """The number at a tick of an axis: 1,000, 0.5; tiny ones as powers of ten."""
+    return _spell_power(f"{value:,.12g}")
+
+
+def _spell_power(text: str) -> str:
+    """`1.5e-07` as people write it."""
+    mantissa, _, exponent = text.partition("e")
+    mantissa = mantissa.replace("-", MINUS)
+    if not exponent:
+        return mantissa
+    power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
+    return power if mantissa == "1" else f"{mantissa} {TIMES} {power}"
 
 
 def decimals(value: float, digits: int = 3) -> int:

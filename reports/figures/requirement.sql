@@ -63,7 +63,7 @@ traffic as (
         traffic.direction,
         max(traffic.mbit_s) as peak_mbit_s,
         sum(traffic.wire_bytes) * 8e3
-        / any_value(traffic.length_ns) as mean_mbit_s,
+        / any_value(traffic.bins * traffic.bin_ns) as mean_mbit_s,
         -- the 99 % quantile over all bins, empty ones included
         coalesce(
             list_sort(list(traffic.mbit_s), 'desc')[

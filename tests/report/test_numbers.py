@@ -76,5 +76,11 @@ def test_a_width_has_the_unit_that_makes_it_short(seconds: float, text: str) -> 
     assert numbers.width(seconds) == text
 
 
+def test_ticks_have_no_computer_notation() -> None:
+    assert [numbers.tick(value) for value in (1000, 0.5, 1e-6, 2e-6, 1e10)] == [
+        "1,000", "0.5", "10⁻⁶", f"2 {numbers.TIMES} 10⁻⁶", "10,000,000,000"
+    ]  # fmt: skip
+
+
 def test_long_times_on_an_axis_have_separators() -> None:
     assert "'1,000,000 s'" in axes.time_labels([1e6])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from flowsweep import numbers
 from flowsweep.render import charts
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def log_channel(title: str, span: tuple[float, float], most: int, field: str) ->
 
 
 def number_labels(ticks: list[float]) -> str:
-    """A label expression: plain numbers with a comma, no exponents."""
-    return given_labels({tick: f"{tick:,.10g}" for tick in ticks})
+    """A label expression: plain numbers with a comma."""
+    return given_labels({tick: numbers.tick(tick) for tick in ticks})
 
 
 def prefix_labels(
@@ -83,7 +84,7 @@ def prefix_labels(
     labels = {}
     for tick in ticks:
         whole = tick * scale
-        text = f"{whole:.10g}"
+        text = numbers.tick(whole)
         for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
             if whole >= size:
                 text = f"{whole / size:.10g} {prefix}"
