@@ -11,6 +11,7 @@ import pytest
 from recomputed import table
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.files.owned import DATABASE_MARK, is_database
 from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, database_file, figure_names
 
@@ -68,6 +69,19 @@ def test_from_elsewhere_the_folder_is_told(one_app: Path, path: Path) -> None:
         connection.execute(f"set file_search_path = '{one_app}'")
         count = connection.execute("select count(*) from files.flows").fetchall()[0][0]
     assert count == table(one_app, "flows").height
+
+
+def test_it_is_recognised_where_a_mark_is_divided(path: Path, tmp_path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    # one of the five may be divided already
+    assert content.count(DATABASE_MARK) >= 4
+    copy = tmp_path / "copy.duckdb"
+    for _ in range(content.count(DATABASE_MARK) - 1):
+        # as across the end of a piece of DuckDB's catalog
+        at = content.find(DATABASE_MARK) + 8
+        content[at : at + 8] = b"\xff" * 8
+        copy.write_bytes(content)
+        assert is_database(copy)
 
 
 def test_columns_are_described(path: Path) -> None:
