@@ -56,6 +56,7 @@ sized as (
         bytes,
     from counted_messages
     left join cuts using (run)
+    where counted_messages.has_rate
 ),
 
 counted as (

@@ -1,7 +1,10 @@
 -- One row per run with messages that count: how many, what they hold, and what is not sure of them.
 select
     run,
-    (any_value(run_end_ns) - any_value(run_start_ns)) / 1e9 as span_s,
+    case
+        when bool_and(has_rate)
+            then (any_value(run_end_ns) - any_value(run_start_ns)) / 1e9
+    end as span_s,
     count(*) as messages,
     sum(bytes)::bigint as bytes,
     max(bytes) as max_bytes,

@@ -13,7 +13,6 @@ rates as (
     select
         pools.point,
         pools.alone,
-        count(*) as runs,
         median(messages / span_s) as messages_s,
         min(messages / span_s) as messages_s_min,
         max(messages / span_s) as messages_s_max,
@@ -22,7 +21,6 @@ rates as (
             when count(most_writes) = count(*)
                 then median(most_writes / span_s)
         end as messages_s_most,
-        if(count(*) = 1, any_value(sums.run), null) as run,
     from message_sums as sums
     inner join pools using (run)
     where span_s > 0
@@ -33,6 +31,8 @@ sums as (
     select
         pools.point,
         pools.alone,
+        count(*) as runs,
+        if(count(*) = 1, any_value(run), null) as run,
         sum(messages)::bigint as messages,
         sum(bytes) / sum(messages) as mean_bytes,
         max(max_bytes) as max_bytes,
@@ -121,8 +121,9 @@ payload as (
 final as (
     select
         points.* exclude (label),
-        rates.run,
-        rates.* exclude (point, alone, run),
+        sums.run,
+        sums.runs,
+        rates.* exclude (point, alone),
         sums.messages,
         sums.mean_bytes,
         sizes.p10_bytes,
@@ -130,28 +131,30 @@ final as (
         sizes.p90_bytes,
         sizes.p99_bytes,
         sums.max_bytes,
-        sums.* exclude (point, alone, messages, mean_bytes, max_bytes),
+        sums.* exclude (
+            point, alone, run, runs, messages, mean_bytes, max_bytes
+        ),
         coalesce(doubtful_captures, 0) as doubtful_captures,
         coalesce(refused_captures, 0) as refused_captures,
         payload.udp_share,
     from points
-    inner join rates using (point)
-    inner join sums
-        on
-            rates.point = sums.point
-            and rates.alone is not distinct from sums.alone
+    inner join sums using (point)
     inner join sizes
         on
-            rates.point = sizes.point
-            and rates.alone is not distinct from sizes.alone
+            sums.point = sizes.point
+            and sums.alone is not distinct from sizes.alone
+    left join rates
+        on
+            sums.point = rates.point
+            and sums.alone is not distinct from rates.alone
     left join doubts
         on
-            rates.point = doubts.point
-            and rates.alone is not distinct from doubts.alone
+            sums.point = doubts.point
+            and sums.alone is not distinct from doubts.alone
     left join payload
         on
-            rates.point = payload.point
-            and rates.alone is not distinct from payload.alone
+            sums.point = payload.point
+            and sums.alone is not distinct from payload.alone
 )
 
 select

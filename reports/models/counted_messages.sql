@@ -16,6 +16,11 @@ spans as (
         run,
         min(start_ns) as start_ns,
         max(end_ns) as end_ns,
+        -- captures alone last from the first packet to the last: what is
+        -- shorter than a bin has no rate
+        bool_or(
+            covers <> 'first to last packet' or end_ns - start_ns >= bin_ns
+        ) as has_rate,
     from windows
     group by run
 )
@@ -24,6 +29,7 @@ select
     messages.*,
     spans.start_ns as run_start_ns,
     spans.end_ns as run_end_ns,
+    spans.has_rate,
 from messages
 inner join spans using (run)
 left join grades using (run, host)

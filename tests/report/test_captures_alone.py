@@ -127,6 +127,17 @@ def test_no_mean_exceeds_the_busiest_bin(tmp_path: Path, bins: dict[int, int]) -
     assert adds_up.contradictions(warehouse, ["throughput_series"]) == []
 
 
+def test_a_capture_that_is_shorter_than_a_bin_has_no_message_rate(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [{"run": "short", "status": "no record"}])
+    run(tmp_path, "short", {0: 5000}, last=tiny.T0 + 2 * MS)
+    warehouse = Warehouse(tmp_path)
+    rows = warehouse.rows("message_rate")
+    assert rows.select("messages", "messages_s").rows() == [(1, None)]
+    assert warehouse.rows("message_rate_series").is_empty()
+    assert adds_up.contradictions(warehouse, ["message_rate", "message_rate_series"]) == []
+    assert "message_rate" in extract_text(page.build(tmp_path).html)
+
+
 def test_the_run_with_most_traffic_comes_first_and_one_of_grade_d_last(html: str) -> None:
     text = extract_text(html)
     order = re.findall(r">(client|laptop|web|torn)</span>", html)

@@ -89,8 +89,8 @@ def _add_views(warehouse: Warehouse, made: Path) -> None:
             for column, meaning in about.get("columns", {}).items():
                 if column in known:
                     _comment(connection, f'column main."{name}"."{column}"', meaning)
-        # Several times: DuckDB divides its catalog into pieces of 4 KiB, and a mark that lies across
-        # the end of one is not found in the bytes of the file.
+        # Several times: DuckDB divides its catalog into pieces of 4 KiB, and a mark that lies
+        # across the end of one is not found in the bytes of the file.
         for name in MODELS:
             _comment(connection, f'table models."{name}"', warehouse.mark())
         connection.commit()

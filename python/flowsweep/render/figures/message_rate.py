@@ -89,9 +89,9 @@ def draw(context: Context) -> Figure | None:
 
 
 def _is_bound(row: dict[str, Any]) -> bool:
-    """There may be many more messages than were counted."""
-    most = row["messages_s_most"]
-    return most is None or most > BOUND * row["messages_s"]
+    """Whether there may be many more messages a second than were counted."""
+    rate, most = row["messages_s"], row["messages_s_most"]
+    return rate is not None and (most is None or most > BOUND * rate)
 
 
 def _at_least(bounds: list[dict[str, Any]]) -> str:
@@ -120,7 +120,7 @@ def _tooltip(name: str, row: dict[str, Any]) -> str:
 
 def _span(rows: pl.DataFrame, low: str, high: str) -> tuple[float, float]:
     """From the least to the most, with room for a mark at both ends and for two ticks."""
-    least, most = float(rows[low].min()), float(rows[high].max())  # type: ignore[arg-type]
+    least, most = float(rows[low].min() or 1), float(rows[high].max() or 1)  # type: ignore[arg-type]
     least, most = max(least, 1e-6) / 1.4, max(most, 1e-6) * 1.4
     wider = max(1.0, math.sqrt(NARROWEST * least / most))
     return least / wider, most * wider
