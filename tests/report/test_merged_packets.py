@@ -20,21 +20,26 @@ MBIT_S = SIZE * 8 / GAP_MS / 1e3
 
 
 def experiment(
-    directory: Path, *, size: int = SIZE, merged: int = COUNT, silence_ms: int = 0
+    directory: Path,
+    *,
+    size: int = SIZE,
+    merged: int = COUNT,
+    count: int = COUNT,
+    silence_ms: int = 0,
 ) -> Path:
     """One sender, a packet each 52 ms; a silence before the last ones."""
     tiny.runs(directory, [{"run": "r", "status": "no record"}])
-    last = tiny.T0 + ((COUNT - 1) * GAP_MS + silence_ms) * tiny.MS
+    last = tiny.T0 + ((count - 1) * GAP_MS + silence_ms) * tiny.MS
     tiny.table(directory, "captures", "r", "pc", [
-        tiny.capture(packets=COUNT, wire_bytes=COUNT * size, last_time=last, super_packets=merged)
+        tiny.capture(packets=count, wire_bytes=count * size, last_time=last, super_packets=merged)
     ])  # fmt: skip
     tiny.table(directory, "flows", "r", "pc", [
-        tiny.flow(OWN, OTHER, packets=COUNT, wire_bytes=COUNT * size, last_time=last,
+        tiny.flow(OWN, OTHER, packets=count, wire_bytes=count * size, last_time=last,
                   duration_ns=last - tiny.T0, largest_packet_bytes=size - 14, mss=1460)
     ])  # fmt: skip
     sizes = {
-        (number * GAP_MS + (silence_ms if number >= COUNT - 9 else 0)) // 10: size
-        for number in range(COUNT)
+        (number * GAP_MS + (silence_ms if number >= count - 9 else 0)) // 10: size
+        for number in range(count)
     }
     tiny.table(directory, "throughput", "r", "pc", tiny.bins(OWN, OTHER, sizes))
     return directory
@@ -69,6 +74,13 @@ def test_no_bin_is_shorter_than_a_merged_packet_takes(merged: Path) -> None:
         assert rows.height, query
         assert rows[column].min() >= 50, query
     assert "Not measurable below" in page.build(merged).html.replace("\u00a0", " ")
+
+
+def test_the_mean_beside_the_peak_is_of_the_same_bins(tmp_path: Path) -> None:
+    warehouse = Warehouse(experiment(tmp_path, count=3, merged=3))
+    (need,) = warehouse.rows("requirement").to_dicts()
+    assert need["bin_ms"] > 10
+    assert 0 < need["mean_mbit_s"] <= need["peak_mbit_s"]
 
 
 def test_bytes_are_kept(merged: Path) -> None:
