@@ -82,6 +82,8 @@ def _wait(
             status = int(line.recv(64))
         except TimeoutError:
             os.kill(number, signal.SIGKILL)
+            line.settimeout(None)
+            line.recv(64)  # else the server would tell nobody of its end
             raise subprocess.TimeoutExpired(words, timeout or 0) from None
         fed.result()
         return subprocess.CompletedProcess(words, status, out.result(), err.result())

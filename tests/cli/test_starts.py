@@ -48,6 +48,7 @@ def test_a_fork_reads_what_it_is_given_and_is_stopped_in_time(tmp_path: Path) ->
     (tmp_path / "ring").mkdir()
     with pytest.raises(subprocess.TimeoutExpired):
         forks.run("flowsweep", "watch", "ring", cwd=tmp_path, timeout=0.5)
+    assert forks.run("flowsweep", "--version").returncode == 0
 
 
 def test_what_python_reads_at_its_start_is_heeded(monkeypatch: pytest.MonkeyPatch) -> None:
