@@ -63,8 +63,10 @@ test-alone:
 	env -u MAKEFLAGS -u MFLAGS .config/cargo test --workspace --lib --locked --quiet -- --ignored || status=1; \
 	$(BIN)/pytest -m measured --durations 12 || status=1; exit $$status
 
-fuzz: build ## Hostile inputs for readers and parser, FUZZ_SECONDS=60 for each of eleven
+fuzz: build ## Hostile inputs for readers and parser, FUZZ_SECONDS=60 for each of eleven; random experiments
+	@.config/prepare.sh test
 	@status=0; $(BIN)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS) || status=1; \
+	FLOWSWEEP_ALL_EXAMPLES=1 $(BIN)/pytest tests/report -k "random_experiments or whatever_was_run" || status=1; \
 	. .config/toolchain.sh; \
 	if ! command -v cargo-fuzz >/dev/null; then echo "fuzz: the parser is skipped: no cargo-fuzz (cargo install cargo-fuzz)" >&2; \
 	else parsers/fuzz/run-all.sh $(FUZZ_SECONDS) || status=1; fi; exit $$status

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
+import forks
 import pytest
 
 # A shell that starts the tests in the background, and nohup, ignore these; what the tests start
@@ -280,6 +281,8 @@ def command():
     def run(name: str, *arguments: object, **options) -> subprocess.CompletedProcess[str]:
         program = BIN / name
         assert program.exists(), f"{program} is missing: run `make build`"
+        if name in forks.MODULES and options.keys() <= {"cwd"}:
+            return forks.run(name, *arguments, **options)
         return subprocess.run(
             [program, *map(str, arguments)],
             capture_output=True,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import forks
 import polars as pl
 import pytest
 from build import START_NS, ethernet, ip, pcap
@@ -14,8 +13,7 @@ from spoiled import DEMO, change, copy_run
 
 
 def ingest(run: Path, tables: Path) -> str:
-    command = [sys.executable, "-m", "flowsweep", "ingest", "--match", run, "-o", tables]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = forks.run("flowsweep", "ingest", "--match", run, "-o", tables, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stderr
 

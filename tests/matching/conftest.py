@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import forks
 import polars as pl
 import pytest
 
@@ -19,9 +19,8 @@ def match(tmp_path: Path) -> Match:
     """Matches into the folder `matched` of the test."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "flowsweep", "match", *map(str, arguments)]
-        words += ["--output", str(tmp_path / "matched")]
-        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+        output = ("--output", tmp_path / "matched")
+        return forks.run("flowsweep", "match", *arguments, *output, timeout=120)
 
     return run
 

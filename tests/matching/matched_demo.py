@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import forks
 from spoiled import DEMO
 
 
@@ -22,6 +21,5 @@ def make(folder: Path, runs: Iterable[str]) -> Path:
 
 
 def _flowsweep(*words: object) -> None:
-    command = [sys.executable, "-m", "flowsweep", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = forks.run("flowsweep", *words, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
+import forks
 import matched_demo
 import polars as pl
 import pytest
@@ -19,8 +19,7 @@ RUNS = ("nqueens-rtt_64ms-r1", "nqueens-baseline-r1")
 
 
 def flowsweep(*words: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "flowsweep", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    return forks.run("flowsweep", *words, timeout=300)
 
 
 @pytest.fixture(scope="module")

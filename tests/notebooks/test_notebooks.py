@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 
-import altair as alt
 import polars as pl
 import pytest
 
@@ -57,6 +56,8 @@ def test_every_cell_runs_in_a_kernel_of_jupyter(notebooks, captured_demo, monkey
 
 
 def test_every_cell_runs_and_each_notebook_draws(notebooks, captured_demo, monkeypatch):
+    import altair as alt  # takes two seconds, which each process of the tests would spend
+
     monkeypatch.chdir(captured_demo.parents[1] / "notebooks")
     drawn: list[dict] = []
     for path in notebooks:

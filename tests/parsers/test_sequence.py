@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
+import forks
 import polars as pl
 import pytest
 from collection import PCAPS, rows
@@ -109,8 +109,7 @@ def test_counts_are_those_of_flows(name: str) -> None:
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
-    done = [sys.executable, "-m", "flowsweep", "sequence", *words]
-    return subprocess.run(done, capture_output=True, text=True, check=False)
+    return forks.run("flowsweep", "sequence", *words)
 
 
 def test_each_format_is_written(tmp_path: Path) -> None:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+import os
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tiny
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 Row = dict[str, Any]
@@ -144,6 +147,18 @@ def buffers() -> list[Run]:
 def experiments() -> st.SearchStrategy[list[Run]]:
     """Up to six runs, of one experiment."""
     return st.lists(runs(), min_size=1, max_size=6)
+
+
+def some(examples: int) -> settings:
+    """So many random experiments, always the same: `make fuzz` has all, `make test` a third."""
+    share = 1 if os.environ.get("FLOWSWEEP_ALL_EXAMPLES") else 3
+    return settings(
+        max_examples=math.ceil(examples / share),
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 def write(directory: Path, made: list[Run]) -> Path:

@@ -13,15 +13,14 @@ import ranked
 import reconfigured
 import synthetic
 import tiny
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 
 from flowsweep.analysis.adds_up import contradictions
 from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
 
 
-@settings(max_examples=10, deadline=None, derandomize=True, phases=[Phase.generate],
-          suppress_health_check=list(HealthCheck))  # fmt: skip
+@made.some(10)
 @given(made.experiments())
 def test_random_experiments_add_up(experiment: list[made.Run]) -> None:
     with tempfile.TemporaryDirectory() as folder:

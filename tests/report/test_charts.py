@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pytest
 from valid_charts import valid
 
@@ -56,6 +55,8 @@ def with_rows(spec: dict[str, Any], datasets: dict[str, Any], outer: Any) -> dic
 
 
 def test_a_chart_is_what_altair_would_make() -> None:
+    import altair as alt  # takes two seconds, which each process of the tests would spend
+
     scale = {"type": "log", "domain": [1, 8]}
     rows, others = alt.InlineData(values=ROWS), alt.InlineData(values=OTHERS)
     x, y = alt.X("x:Q", title=None, scale=scale), alt.Y("y:Q")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 
+import forks
 import polars as pl
 import pytest
 import shifted
@@ -41,14 +40,13 @@ def results(folder: Path, clocks: dict[str, float]) -> Path:
             (folder / "runs" / run / f"{host}.pcap").write_bytes(data)
     experiment = folder / "experiment.yaml"
     experiment.write_text("title: clocks\n")
-    flowsweep = [sys.executable, "-m", "flowsweep"]
     for words in (
         *(["ingest", "--output", out / "tables", "--bin", "10ms", folder / "runs" / run]
           for run in RUNS),
         ["runs", f"--experiment={experiment}", "--output", out / "tables/runs.parquet",
          folder / "runs"],
     ):  # fmt: skip
-        subprocess.run([*flowsweep, *map(str, words)], check=True, capture_output=True, timeout=120)
+        forks.run("flowsweep", *words, timeout=120).check_returncode()
     shutil.copy(experiment, out)
     return out
 

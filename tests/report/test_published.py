@@ -15,7 +15,7 @@ import pytest
 import synthetic
 import tiny
 import yaml
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flowsweep import content
@@ -255,8 +255,7 @@ APPS = ("nqueens", "jigsaw", "ssor", "taskgraph", "modelcheck", "awari", "video4
 PAPERS = [path.parent.name for path in content.papers()]
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.generate],
-          suppress_health_check=list(HealthCheck))  # fmt: skip
+@made_runs.some(12)
 @given(made_runs.experiments(), st.lists(st.sampled_from(APPS), min_size=6, max_size=6))
 def test_every_paper_has_all_its_rows_whatever_was_run(
     experiment: list[made_runs.Run], apps: list[str]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
+import forks
 import polars as pl
 import pytest
 import tiny
@@ -266,11 +265,8 @@ def test_an_unknown_name_is_answered_with_the_nearest(one_app: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "json", "table"])
 def test_the_command_prints_rows(one_app: Path, form: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "flowsweep", "query", "thresholds", one_app, "--format", form],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stderr == ""
+    done = forks.run("flowsweep", "query", "thresholds", one_app, "--format", form)
+    assert (done.returncode, done.stderr) == (0, "")
     if form == "json":
         assert pl.read_json(done.stdout.encode()).height == 4
     else:

@@ -19,7 +19,7 @@ import pytest
 import reconfigured
 import tiny
 from grid import PC1, PC3, one_run
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from sentences import SENTENCES, Asked, Sentence
 
 from flowsweep.analysis.adds_up import contradictions
@@ -226,8 +226,7 @@ def test_sentences_are_true_of_addresses_of_no_site(tmp_path: Path) -> None:
     check(tmp_path)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate],
-          suppress_health_check=list(HealthCheck))  # fmt: skip
+@made.some(15)
 @given(made.experiments())
 def test_sentences_are_true_of_random_experiments(experiment: list[made.Run]) -> None:
     with tempfile.TemporaryDirectory() as folder:

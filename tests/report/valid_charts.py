@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
-from altair.vegalite.v6.schema.core import load_schema
+if TYPE_CHECKING:
+    import jsonschema
+
+#: From the package, which takes two seconds to import.
+SCHEMA = "vegalite/v6/schema/vega-lite-schema.json"
 
 
 @cache
 def _validator() -> jsonschema.Draft7Validator:
-    return jsonschema.Draft7Validator(load_schema())
+    import jsonschema  # brings a grammar of addresses that takes a second to read
+
+    altair = Path(find_spec("altair").origin).parent
+    return jsonschema.Draft7Validator(json.loads((altair / SCHEMA).read_text(encoding="utf-8")))
 
 
 def valid(chart: Any) -> dict[str, Any]:

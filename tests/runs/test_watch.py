@@ -371,10 +371,10 @@ def test_a_full_disk_is_told_and_what_is_there_stays(namespaces, folder, tmp_pat
 
 def test_one_watches_at_a_time(folder, once, until):
     write(folder / "pc1.pcap", 10)
-    words = [sys.executable, "-m", "flowsweep", "watch", folder]
+    words = [sys.executable, "-m", "flowsweep", "watch", folder, "--no-report"]
     first = subprocess.Popen([*map(str, words)], cwd=folder.parent, stderr=subprocess.DEVNULL)
     try:
-        until((folder.parent / "results/ring/report.html").exists, "the report")
+        until((folder.parent / "results/ring/tables/runs.parquet").exists, "the tables")
         done = once()
         assert done.returncode == 2
         assert "another sweep works here" in done.stderr
@@ -434,25 +434,39 @@ LAST_NS, BIT = 2**63 - 1, 2**62
 YEAR_2200_S = 7_258_118_400
 
 
-@pytest.mark.parametrize(
-    ("times", "run"),
-    [
-        # the first packet has a time that no table can hold: that of the second counts
-        ((2**64 - 1, START_S * 10**9), FIRST),
-        # one flipped bit, 146 years away
-        ((START_S * 10**9, START_S * 10**9 | BIT), FIRST),
-        # a clock that is wrong from the first packet on; nobody waits for its time to come
-        ((YEAR_2200_S * 10**9, (YEAR_2200_S + 1) * 10**9), "2200-01-01-00h00m00s"),
-        # the end of its hour is beyond what nanoseconds can tell
-        ((LAST_NS - 10**9,), "1970-01-01-00h00m00s"),
-    ],
-)
-def test_times_out_of_every_range_stop_nothing(command, folder, once, once_with_report, times, run):
+#: Times in ns of a capture, and the name of the run that it is.
+OUT_OF_RANGE = [
+    # the first packet has a time that no table can hold: that of the second counts
+    ((2**64 - 1, START_S * 10**9), FIRST),
+    # one flipped bit, 146 years away
+    ((START_S * 10**9, START_S * 10**9 | BIT), FIRST),
+    # a clock that is wrong from the first packet on; nobody waits for its time to come
+    ((YEAR_2200_S * 10**9, (YEAR_2200_S + 1) * 10**9), "2200-01-01-00h00m00s"),
+    # the end of its hour is beyond what nanoseconds can tell
+    ((LAST_NS - 10**9,), "1970-01-01-00h00m00s"),
+]
+
+
+@pytest.mark.parametrize(("times", "run"), OUT_OF_RANGE)
+def test_times_out_of_every_range_stop_nothing(folder, once, times, run):
     far(folder / "pc1.pcapng", *times)
     done = once()
     assert done.returncode == 0, done.stderr
     assert [name for name, _ in packets(folder)] == [run]
-    # Nor the next start, nor its report, nor another command.
+    # Nor the next start.
+    write(folder / "pc2.pcap", 10)
+    done = once()
+    assert done.returncode == 0, done.stderr
+    assert (FIRST, "pc2") in packets(folder)
+
+
+def test_times_out_of_every_range_stop_no_report(command, folder, once, once_with_report):
+    """Nor another command; a report takes as long as all else, and one has them all."""
+    for number, (times, _) in enumerate(OUT_OF_RANGE):
+        far(folder / f"far{number}.pcapng", *times)
+    assert once().returncode == 0
+    wanted = {(run, f"far{number}") for number, (_, run) in enumerate(OUT_OF_RANGE)}
+    assert packets(folder).keys() == wanted
     write(folder / "pc2.pcap", 10)
     done = once_with_report()
     assert (done.returncode, done.stdout) == (0, "results/ring/report.html\n"), done.stderr

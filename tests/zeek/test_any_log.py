@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 
+import forks
 import polars as pl
 import pytest
 
@@ -34,9 +34,7 @@ def log(path: str = "conn", uid: str = "C1") -> str:
 
 
 def flowsweep(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = Path(sys.executable).with_name("flowsweep")
-    words = [command, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    return forks.run("flowsweep", *arguments)
 
 
 def ingested(folder: Path, logs: dict[str, str | bytes]) -> Path:

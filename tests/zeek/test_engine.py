@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
+import forks
 import polars as pl
 import pytest
 
@@ -25,9 +25,7 @@ A, B = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 
 
 def flowsweep(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = Path(sys.executable).with_name("flowsweep")
-    words = [command, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    return forks.run("flowsweep", *arguments)
 
 
 def write(path: Path, *rows: dict[str, object]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
-import sys
 from pathlib import Path
 
+import forks
 import polars as pl
 from collection import PCAPS, ZEEK_LOGS, by_size
 
@@ -30,9 +30,7 @@ CONN = {
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = Path(sys.executable).with_name("flowsweep")
-    words = [command, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    return forks.run("flowsweep", *arguments)
 
 
 def write(path: Path, *rows: dict[str, object]) -> Path:

@@ -7,10 +7,10 @@ import gzip
 import json
 import lzma
 import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import forks
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -61,10 +61,7 @@ def log(path: str = "all", rows: int = 1, columns: dict[str, tuple[str, str]] = 
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = Path(sys.executable).with_name("flowsweep")
-    return subprocess.run(
-        [command, "zeek-logs", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    return forks.run("flowsweep", "zeek-logs", *arguments)
 
 
 def test_every_type_has_its_column(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import gzip
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+import forks
 import polars as pl
 import pytest
 from collection import PCAPS, ZEEK_LOGS, by_size
@@ -45,9 +45,7 @@ LARGER = [
 
 
 def flowsweep(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = Path(sys.executable).with_name("flowsweep")
-    words = [command, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    return forks.run("flowsweep", *arguments)
 
 
 def write(path: Path, *rows: dict[str, object]) -> None:
