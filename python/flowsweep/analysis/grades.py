@@ -45,6 +45,8 @@ JUMP_NS, JUMP_SHARE = 3600 * 10**9, 0.1
 #: Packets that two processors stamp arrive in either order, up to 1.2 ms apart on a machine with
 #: two. A larger step back, in ns, comes from setting the clock: ntpd does that at 128 ms.
 STEP_NS = 10 * 10**6
+#: Longer steps back are written in minutes, hours and days.
+LONG_S = 90
 #: The share of packets out of order above which gaps are no longer those of the network.
 OUT_OF_ORDER = 1e-3
 
@@ -359,7 +361,9 @@ def _check_order(facts: Mapping[str, Any]) -> Iterator[Note]:
     share = early / max(_number(facts, "packets"), 1)
     line = f"{counted(early, 'packet')} earlier than the one before ({percent(share)})"
     if back is not None:
-        line += f", by at most {numbers.seconds(back / 1e9)}"
+        back_s = back / 1e9
+        most = numbers.seconds(back_s) if back_s < LONG_S else duration(back_s)
+        line += f", by at most {most}"
     if late:
         line += ": too late to be put back in order, the order of the file stands"
     is_stepped = back is None or back >= STEP_NS
