@@ -10,13 +10,14 @@ import pytest
 
 from flowsweep.cli import COMMANDS
 
-DEMO = Path(__file__).parents[2] / "workflows/experiments/demo.yaml"
 WORDS = [
     ("flowsweep",),
     ("flowsweep", "--version"),
     ("flowsweep", "nothing"),
     ("flowsweep", "query", "totals", "nowhere"),
-    ("flowsweep", "plan", DEMO),
+    ("flowsweep", "columns", "flows"),
+    # Of a file that is there it also says who uses the testbed at this moment.
+    ("flowsweep", "plan", "nowhere.yaml"),
     *[("flowsweep", command, "--help") for command in COMMANDS],
     ("snakemake", "--version"),
     ("snakemake", "--dry-run"),

@@ -178,7 +178,8 @@ wait $job
     errors = (tmp_path / "said").read_text()
     assert (tmp_path / "code").read_text() == "2\n", errors
     assert re.search(r"pc3 \(n3\)", errors), errors
-    assert "n3 of job 1 cannot be used" in errors
+    # The second: on a busy machine `srun` may reach the node before Slurm misses its daemon.
+    assert re.search(r"n3 of job 1 cannot be used|pc3 \(n3\) did not answer", errors), errors
     assert "--exclude=n3" in errors
     assert not (tmp_path / "second").exists()
     assert not parts(tmp_path)

@@ -89,9 +89,14 @@ def draw(context: Context) -> Figure | None:
 
 
 def _is_bound(row: dict[str, Any]) -> bool:
-    """Whether there may be many more messages a second than were counted."""
-    rate, most = row["messages_s"], row["messages_s_most"]
-    return rate is not None and (most is None or most > BOUND * rate)
+    """There may be many more messages than were counted."""
+    most = row["messages_s_most"]
+    return most is None or most > BOUND * row["messages_s"]
+
+
+def _format_rate(row: dict[str, Any]) -> str:
+    rate = numbers.estimate(row["messages_s"])
+    return rate if row["messages_s"] is None or not _is_bound(row) else AT_LEAST + rate
 
 
 def _at_least(bounds: list[dict[str, Any]]) -> str:
@@ -106,10 +111,9 @@ def _at_least(bounds: list[dict[str, Any]]) -> str:
 
 def _tooltip(name: str, row: dict[str, Any]) -> str:
     """Words for the messages at a point."""
-    least = AT_LEAST if _is_bound(row) else ""
     return tip(
         name,
-        f"{least}{numbers.estimate(row['messages_s'])} messages/s "
+        f"{_format_rate(row)} messages/s "
         f"({numbers.estimate(row['messages_s_min'])} to {numbers.estimate(row['messages_s_max'])})",
         f"payload: 10 % up to {numbers.size(row['p10_bytes'])}, "
         f"half up to {numbers.size(row['p50_bytes'])}, "
@@ -138,7 +142,7 @@ def _panels(
             "low": row["messages_s_min"],
             "x": row["messages_s"],
             "high": row["messages_s_max"],
-            "rate": (AT_LEAST if _is_bound(row) else "") + numbers.estimate(row["messages_s"]),
+            "rate": _format_rate(row),
             # a message has at least one byte; 0 has no place on this axis
             **{key: max(row[f"{key}_bytes"], 1) for key in ("p10", "p50", "p90", "p99", "mean")},
             "filled": row["guessed_share"] <= MAX_GUESSED and not _is_bound(row),
