@@ -31,12 +31,12 @@ def estimate(value: float | None, digits: int = 3) -> str:
 
 
 def tick(value: float) -> str:
-    """The number at a tick of an axis: 1,000, 0.5; tiny ones as powers of ten."""
+    """Writes the number at a tick of an axis: 1,000, 0.5; tiny ones as powers of ten."""
     return _spell_power(f"{value:,.12g}")
 
 
 def _spell_power(text: str) -> str:
-    """`1.5e-07` as people write it."""
+    """Writes a number such as `1.5e-07` with a power of ten."""
     mantissa, _, exponent = text.partition("e")
     mantissa = mantissa.replace("-", MINUS)
     if not exponent:
@@ -178,7 +178,7 @@ def seconds(value: float | None) -> str:
 
 
 def width(seconds: float) -> str:
-    """A time that somebody chose, as short as possible: 10 ms, 1 s."""
+    """Writes a step or bin width in the unit that makes it short: 10 ms, 1 s."""
     unit, factor = next(
         (unit, factor)
         for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6))

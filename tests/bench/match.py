@@ -4,8 +4,8 @@
 
 Packets are those of both captures, tables of all of them included; the page cache is warm. The
 connections are bulk transfers in bursts over 17 connections, and 10,000 connections that take turns
-at random. Memory must not grow with the number of packets: each capture is matched whole, and a
-quarter of it. Medians of the rounds.
+at random. Each capture is matched whole, and a quarter of it, which shows how memory grows. Medians
+of the rounds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-//! What the packets of one flow have in common.
+//! The key of a flow: endpoints and protocol, which all packets of the flow share.
 
 use std::hash::{BuildHasher, Hasher};
 

@@ -1,6 +1,6 @@
 //! How the decoding of a packet ended.
 
-/// What became of a packet.
+/// The decoder assigns a packet to a flow, or says why it cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Outcome {
     /// It belongs to a flow.

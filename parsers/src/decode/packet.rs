@@ -1,4 +1,4 @@
-//! One decoded packet: what the tables and the states of connections are made of.
+//! One decoded packet. Tables and the states of connections are made of such packets.
 
 use std::hash::BuildHasher;
 
@@ -11,7 +11,7 @@ use super::outcome::Outcome;
 use super::protocols::TCP;
 use super::rdma::Rdma;
 
-/// What the checksums of a packet say.
+/// Whether the IP and transport checksums of a packet are right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Checksum {
     /// Nobody asked.
@@ -62,7 +62,7 @@ pub(crate) struct Packet {
     /// Lengths that the record and the headers state contradict each other.
     pub length_conflict: bool,
     pub checksum: Checksum,
-    /// How many tunnels were entered.
+    /// Number of tunnel headers around the innermost packet.
     pub tunnels: u8,
     /// The outermost of them; holds where there is one.
     pub outer: Outer,

@@ -1,4 +1,5 @@
-//! The next packets of a capture point, read ahead of their use: what the matcher reads of them is in the cache by then.
+//! Reads the next packets of a capture point ahead of their use, so that what the matcher looks up for them is in the
+//! processor's cache by then.
 
 use std::collections::VecDeque;
 
@@ -37,7 +38,7 @@ impl<'a> Ahead<'a> {
         Ok(ahead)
     }
 
-    /// The next packet.
+    /// Shows the next packet without taking it.
     pub(super) fn first(&self) -> Option<&Sighting> {
         self.packets.front()
     }

@@ -95,6 +95,7 @@ def _is_bound(row: dict[str, Any]) -> bool:
 
 
 def _format_rate(row: dict[str, Any]) -> str:
+    """Writes messages per second, with a sign where they are a lower bound."""
     rate = numbers.estimate(row["messages_s"])
     return rate if row["messages_s"] is None or not _is_bound(row) else AT_LEAST + rate
 
