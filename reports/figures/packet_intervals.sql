@@ -22,9 +22,11 @@ qualities as (
             / greatest(sum(captures.packets) filter (captures.has_gaps), 1),
             0
         ) as super_share,
-        count(*) filter (not captures.has_gaps and captures.has_traffic)
-            as doubtful_captures,
-        count(*) filter (not captures.has_traffic) as refused_captures,
+        count(distinct (captures.run, captures.host)) filter (
+            not captures.has_gaps and captures.has_traffic
+        ) as doubtful_captures,
+        count(distinct (captures.run, captures.host)) filter (not captures.has_traffic)
+            as refused_captures,
     from captures
     inner join pool_runs using (run)
     group by pool_runs.point, pool_runs.alone

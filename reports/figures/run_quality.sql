@@ -1,4 +1,4 @@
--- One row per run and capture file: whether the run counts, what the capture may be
+-- One row per run, capture file and interface of it: whether the run counts, what the capture may be
 -- used for and why, how late the emulator was, and whether packets are conserved.
 with
 
@@ -28,6 +28,7 @@ final as (
         runs.is_used,
         captures.host,
         captures.file,
+        captures.interface,
         captures.grade,
         captures.reasons as grade_reasons,
         captures.packets,
@@ -63,4 +64,4 @@ final as (
 )
 
 select * from final
-order by app, problem, run, host, file
+order by app, problem, run, host, file, interface

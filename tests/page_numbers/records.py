@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from raw import Raw
 
 COPIED = (
-    "file", "packets", "wire_bytes", "snaplen", "dropped_kernel", "dropped_interface",
+    "file", "interface", "packets", "wire_bytes", "snaplen", "dropped_kernel", "dropped_interface",
     "super_packets", "duplicate_packets", "reordered_packets", "late_packets",
     "length_conflict_packets", "times_out_of_range", "untimed_packets", "time_regressions",
 )  # fmt: skip

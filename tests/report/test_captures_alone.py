@@ -107,8 +107,31 @@ def test_tables_have_no_columns_of_axes(html: str) -> None:
     for name, first in (("congestion_marks", "from"), ("rdma", "from")):
         (body,) = re.findall(rf'<table[^>]* id="{name}-table".*?</table>', html, re.DOTALL)
         heads = [extract_text(head) for head in re.findall(r"<th\b.*?</th>", body, re.DOTALL)]
-        assert heads[:2] == ["application", first]
+        assert heads[:2] == ["run", first]
         assert "RTT (ms)" not in heads
+
+
+def test_packets_are_counted_in_whole_numbers(html: str) -> None:
+    (body,) = re.findall(r'<table[^>]* id="congestion_marks-table".*?</table>', html, re.DOTALL)
+    first = body.split("<tbody>")[1].split("</tr>")[0]
+    cells = [extract_text(cell) for cell in re.findall(r"<td\b.*?</td>", first, re.DOTALL)]
+    assert cells[3:6] == ["2", "1", "50.0"]
+
+
+def test_the_interfaces_of_one_file_are_parts_of_one_capture(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [{"run": "both", "status": "no record"}])
+    run(tmp_path, "both", {0: 5000, 5: 5000})
+    tiny.table(tmp_path, "captures", "both", "pc", [
+        tiny.capture(interface=number, snaplen=snaplen, dropped_kernel=None)
+        for number, snaplen in enumerate((96, 1514))
+    ])  # fmt: skip
+    html = page.build(tmp_path).html.replace("\u00a0", " ")
+    text = extract_text(html)
+    assert "1 run · 1 capture" in text
+    assert "2 parts (files, interfaces) of 1 capture: 2 of grade – (drops unknown)" in text
+    (body,) = re.findall(r'<table[^>]* id="run_quality-table".*?</table>', html, re.DOTALL)
+    heads = [extract_text(head) for head in re.findall(r"<th\b.*?</th>", body, re.DOTALL)]
+    assert heads[:4] == ["run", "host", "interface", "grade"]
 
 
 def test_a_single_packet_has_no_length() -> None:

@@ -52,7 +52,7 @@ def note_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | No
     if not bad.is_empty():
         parts.append(f"Not to be relied on: {_count_by_grade(bad)}.")
     if not some.is_empty():
-        parts.append(f"{_count_by_grade(some)}: {read_with_notes(some.height)}")
+        parts.append(f"{_count_by_grade(some)}: {read_with_notes(_count(some))}")
     return " ".join(parts) or None
 
 
@@ -143,10 +143,16 @@ def _valid_captures(context: Context) -> pl.DataFrame:
     return context.model("runs").filter(pl.col("is_valid") & ~pl.col("is_warmup"))
 
 
+def _count(captures: pl.DataFrame) -> int:
+    """How many captures there are: rows are their files, and the interfaces of these."""
+    return captures.select("run", "host").n_unique()
+
+
 def _count_by_grade(captures: pl.DataFrame) -> str:
     """`2 captures of grade C and 1 of grade D`."""
     parts: list[str] = []
-    for grade, number in captures.group_by("grade").len().sort("grade").iter_rows():
+    graded = captures.select("run", "host", "grade").unique()
+    for grade, number in graded.group_by("grade").len().sort("grade").iter_rows():
         noun = numbers.count(number) if parts else numbers.plural(number, "capture")
         parts.append(f"{noun} of grade {grade}")
     return " and ".join(parts)

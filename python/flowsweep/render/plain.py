@@ -22,7 +22,8 @@ KEYS = ("app", "problem")
 def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Markup | None:
     """The first rows of a query, without columns that nothing fills, such as other axes.
 
-    Where all rows are of one application, or of one problem, it has no column.
+    Where all rows are of one application, or of one problem, it has no column. An application that
+    stands alone is a run.
 
     Args:
         context: Answers the query.
@@ -36,6 +37,8 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
     if rows.is_empty():
         return None
     heads = show or {column: column.replace("_", " ") for column in rows.columns}
+    if context.stands_alone and "app" in heads:
+        heads = {**heads, "app": "run"}
     printed = rows.head(MAX_ROWS)
     columns = [
         _join_columns(printed, column, head) if "{" in column else _column(printed[column], head)
@@ -76,10 +79,11 @@ def _join_columns(rows: pl.DataFrame, pattern: str, head: str) -> Column:
 def _column(values: pl.Series, head: str) -> Column:
     if head.endswith("(%)"):
         values = values * 100
-    if values.dtype.is_float():
+    is_count = values.name.endswith("_packets") and (values.floor() == values).all()
+    if values.dtype.is_float() and not is_count:
         return figures(head, values.to_list())
-    if values.dtype.is_integer():
-        return Column(head, [numbers.NONE if one is None else f"{one:,}" for one in values])
+    if values.dtype.is_numeric():
+        return Column(head, [numbers.NONE if one is None else f"{one:,.0f}" for one in values])
     if values.dtype == pl.Boolean:
         return Column(head, [numbers.TRUTH[one] for one in values], is_number=False)
     cells = [numbers.NONE if one is None else str(one) for one in values]

@@ -74,7 +74,7 @@ def left_out(allows: str) -> Sentence:
         total = sum(
             int(number) for number in re.findall(r"(\d+) (?:captures? )?of grade", match[0])
         )
-        return total == asked.one(f"select count(*) from {forbidden}")
+        return total == asked.one(f"select count(distinct (run, host, grade)) from {forbidden}")
 
     query = {"has_gaps": "packet_intervals", "has_content": "message_rate"}[allows]
     return Sentence(query, LEFT_OUT, holds, lambda asked: asked.yes(forbidden))

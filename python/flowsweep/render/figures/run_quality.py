@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def draw(context: Context) -> Markup | None:
-    """One row per capture file: grade, counters, reasons."""
+    """One row per capture file and interface of it: grade, counters, reasons."""
     every = [row for row in context.rows("run_quality").rows(named=True) if row["host"]]
     if not every:
         return None
@@ -52,6 +53,7 @@ def draw(context: Context) -> Markup | None:
         [
             words("run", rows, lambda row: row["run"]),
             words("host", rows, lambda row: row["host"]),
+            *_part_columns(rows),
             Column("grade", [grade(row["grade"]) for row in rows], is_number=False),
             Column("packets", [numbers.count(row["packets"]) for row in rows]),
             Column("kernel", [known(row, "dropped_kernel") for row in rows], spanner="dropped"),
@@ -62,6 +64,21 @@ def draw(context: Context) -> Markup | None:
         ],
         fine=list(map(_is_fine, rows)),
     ) + cut_note(len(rows), len(every), "run_quality")
+
+
+def _part_columns(rows: list[Row]) -> list[Column]:
+    """The columns that tell the parts of a capture apart: its files, and the interfaces of these."""
+    frame = pl.DataFrame(rows).select("run", "host", "file", "interface")
+    columns = []
+    if _has_several(frame, "file", ("run", "host")):
+        columns.append(words("file", rows, lambda row: Path(row["file"]).name))
+    if _has_several(frame, "interface", ("run", "host", "file")):
+        columns.append(Column("interface", [str(row["interface"]) for row in rows]))
+    return columns
+
+
+def _has_several(frame: pl.DataFrame, column: str, keys: tuple[str, ...]) -> bool:
+    return bool((frame.group_by(keys).agg(pl.col(column).n_unique())[column] > 1).any())
 
 
 def _is_fine(row: Row) -> bool:
@@ -91,7 +108,15 @@ def heading(context: Context) -> str:
             else f"; in {numbers.plural(lost, 'run')} of {numbers.count(total)} packets between "
             "the sites are unexplained"
         )
-    return f"{numbers.plural(rows.height, 'capture')}: {'; '.join(parts)}{conserved}"
+    return f"{_count_captures(rows)}: {'; '.join(parts)}{conserved}"
+
+
+def _count_captures(rows: pl.DataFrame) -> str:
+    """`9 captures`, or `12 parts of 9 captures` where some have several files or interfaces."""
+    captures = numbers.plural(rows.select("run", "host").n_unique(), "capture")
+    if rows.select("run", "host").is_unique().all():
+        return captures
+    return f"{numbers.plural(rows.height, 'part')} (files, interfaces) of {captures}"
 
 
 def _by_grade(rows: pl.DataFrame) -> str:
