@@ -119,15 +119,18 @@ def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
     return unit, {"values": ticks, "labelExpr": f"format(datum.value / {size}, ',~f')"}
 
 
-def rate_labels(top_mbit_s: float) -> dict[str, Any]:
-    """Options of a linear axis of Mbit/s up to this rate; a small one has its own unit."""
-    for size, unit in ((1e-6, "bit/s"), (1e-3, "kbit/s")):
-        if top_mbit_s < 100 * size:
-            return {
-                "labelExpr": f"datum.value === 0 ? '0' : "
-                f"format(datum.value / {size!r}, ',.3~r') + ' {unit}'"
-            }
-    return {"format": ",~f"}
+def rate_unit(top_mbit_s: float) -> tuple[float, str]:
+    """Size in Mbit/s and name of the unit of an axis up to this rate; the title states it."""
+    units = ((1.0, "Mbit/s"), (1e-3, "kbit/s"))
+    return next((one for one in units if top_mbit_s >= one[0]), (1e-6, "bit/s"))
+
+
+def rate_axis(top_mbit_s: float, ticks: int) -> dict[str, Any]:
+    """A linear axis of Mbit/s up to this rate, labelled in its `rate_unit`; of no rate, with 0."""
+    if not top_mbit_s:
+        return axis(values=[0])
+    size, _ = rate_unit(top_mbit_s)
+    return axis(tickCount=ticks, labelExpr=f"format(abs(datum.value) / {size!r}, ',.3~r')")
 
 
 def given_labels(labels: dict[float, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -10,8 +10,14 @@ from flowsweep.render import charts, theme
 from flowsweep.render.figure import values
 from flowsweep.units import duration
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 #: Cuts nearer to each other than this share of the axis have one label.
 APART = 0.16
+#: Of the labels, pixels: the first row from above, the height of a row, the mean width of a letter,
+#: and the distance from the line.
+TOP, LINE, LETTER, GAP = 2, 13, 6, 4
 
 
 def cut_silences(rows: pl.DataFrame, cut: str) -> pl.DataFrame:
@@ -25,39 +31,53 @@ def cut_silences(rows: pl.DataFrame, cut: str) -> pl.DataFrame:
     return rows.with_columns(pl.col("start_s") - moved, pl.col("end_s") - moved)
 
 
-def marks(cuts: list[tuple[float, float]], end_s: float, x: charts.Channel, top: Any) -> list[Any]:
+def marks(
+    cuts: list[tuple[float, float]], end_s: float, width: int, x: charts.Channel
+) -> list[Any]:
     """A dashed line at each cut, with its length.
 
     Args:
         cuts: Places on the axis from which the silences are gone, s, and how long these were, s.
         end_s: The end of the axis.
+        width: Of the panel, pixels.
         x: The axis, of the field `start_s`.
-        top: Where the words stand, from above.
     """
     if not cuts:
         return []
     lines = charts.Chart(values([{"start_s": place} for place, _ in cuts])).mark(
         "rule", strokeDash=[3, 3], color=theme.TEXT, opacity=0.7
     )
+    return [lines.encode(x=x), *_draw_labels(_group(cuts, end_s), end_s, width, x)]
+
+
+def _group(cuts: list[tuple[float, float]], end_s: float) -> list[list[tuple[float, float]]]:
+    """Cuts that share a label, because they are near to each other."""
     groups: list[list[tuple[float, float]]] = []
     for cut in cuts:
         if groups and cut[0] - groups[-1][0][0] < APART * end_s:
             groups[-1].append(cut)
         else:
             groups.append([cut])
-    found: list[Any] = [lines.encode(x=x)]
-    for is_left, kept in (
-        (True, [one for one in groups if one[0][0] > end_s * 0.7]),
-        (False, [one for one in groups if one[0][0] <= end_s * 0.7]),
-    ):
-        if kept:
-            words = [{"start_s": one[0][0], "text": _label(one)} for one in kept]
-            text = charts.Chart(values(words)).mark("text",
-                align="right" if is_left else "left", dx=-4 if is_left else 4, baseline="top",
-                fontSize=11, color=theme.MUTED,
-            )  # fmt: skip
-            found.append(text.encode(x=x, y=charts.value(top), text="text:N"))
-    return found
+    return groups
+
+
+def _draw_labels(
+    groups: list[list[tuple[float, float]]], end_s: float, width: int, x: charts.Channel
+) -> Iterator[charts.Chart]:
+    """Draws the label of each group beside its line, in the first row where there is room."""
+    row_ends: list[float] = []
+    for group in groups:
+        start_s, text = group[0][0], _label(group)
+        line, length = start_s / end_s * width, GAP + len(text) * LETTER
+        is_left = line + length > width
+        begin, end = (line - length, line) if is_left else (line, line + length)
+        row = next((row for row, taken in enumerate(row_ends) if taken <= begin), len(row_ends))
+        row_ends[row : row + 1] = [end]
+        label = charts.Chart(values([{"start_s": start_s, "text": text}])).mark("text",
+            align="right" if is_left else "left", dx=-GAP if is_left else GAP, baseline="top",
+            fontSize=11, color=theme.MUTED,
+        )  # fmt: skip
+        yield label.encode(x=x, y=charts.value(TOP + row * LINE), text="text:N")
 
 
 def _label(cuts: list[tuple[float, float]]) -> str:
@@ -70,6 +90,6 @@ def caption(cuts: int) -> str | None:
     if not cuts:
         return None
     return (
-        "Dashed: a silence is cut out of the axis, where it lasts a minute or more and longer than "
-        "all that is left of the run; the axis counts the time that is left."
+        "Dashed: a silence is cut out of the axis, because it lasts a minute or more, and longer "
+        "than the rest of the run; the axis counts the remaining time."
     )

@@ -70,7 +70,7 @@ def draw_panel(
         axis=axes.axis(**options),
     )
     scale = axes.scale(domain=[-down * 1.05, up * 1.05], nice=False)
-    axis = axes.axis(tickCount=5, labelExpr="format(abs(datum.value), ',~f')")
+    axis = axes.rate_axis(max(up, down), ticks=5)
 
     def y(field: str) -> charts.Channel:
         return charts.field(field, title=None, scale=scale, axis=axis)
@@ -82,8 +82,8 @@ def draw_panel(
         layers.append(rule.encode(y=y("y:Q")))
     if not steps_of_links.is_empty():
         layers += link_changes.lines(steps_of_links, (-down, up), x("x:Q"), y)
-    layers += silences.marks(gaps, end, x("start_s:Q"), 2)
-    text = f"peak {describe_rates(peaks[0], peaks[1], 'back')}"
+    layers += silences.marks(gaps, end, size[0], x("start_s:Q"))
+    text = f"peak {describe_rates(peaks, max(up, down), 'back')}"
     if rows.filter(pl.col("shortest_ms") > pl.col("step_ms")).height:
         text = f"peak not measurable in {numbers.plain(rows['step_ms'][0])} ms"
     sites = f"{pair[0]} {ARROW} {pair[1]}"

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flowsweep import numbers
+from flowsweep.render import axes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from flowsweep.render.figure import Context
 
-#: Below it a rate has a smaller unit.
-SMALL_MBIT_S = 0.01
+#: A rate below this share of the unit has a unit of its own.
+LEAST_SHOWN = 0.01
 DIRECTIONS = ("out", "in")
 
 
@@ -34,11 +37,19 @@ def select_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     return rows.join(shown, on=["point", "host"], how="semi")
 
 
-def describe_rates(first: float, second: float, name: str = "mean") -> str:
-    """`67.5, mean 1.04 Mbit/s`; where one is far below 1 Mbit/s each has a unit of its own."""
-    if all(rate == 0 or rate >= SMALL_MBIT_S for rate in (first, second)):
-        return f"{numbers.estimate(first)}, {name} {numbers.estimate(second)} Mbit/s"
-    return f"{numbers.rate(first)}, {name} {numbers.rate(second)}"
+def describe_rates(rates: Sequence[float], top: float, name: str = "mean") -> str:
+    """`67.5, mean 1.04 Mbit/s`, in the unit of an axis up to `top`; a far smaller rate in its own.
+
+    Args:
+        rates: A peak, and the rate that has the name, Mbit/s.
+        top: Upper end of the axis, Mbit/s.
+        name: Of the second rate.
+    """
+    size, unit = axes.rate_unit(top)
+    first, second = (rate / size for rate in rates)
+    if all(rate == 0 or rate >= LEAST_SHOWN for rate in (first, second)):
+        return f"{numbers.estimate(first)}, {name} {numbers.estimate(second)} {unit}"
+    return f"{numbers.estimate(first)} {unit}, {name} {numbers.rate(rates[1])}"
 
 
 def describe_bins(rows: pl.DataFrame) -> str:

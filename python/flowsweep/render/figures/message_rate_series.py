@@ -97,9 +97,9 @@ def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone:
         line = data.mark("line", interpolate="step-after", strokeWidth=1.25, color=one.colour)
         layers.append(line.encode(x=x, y=y))
         gaps = frame.filter(pl.col("cut_s") > 0).select("start_s", "cut_s").rows()
-        layers += silences.marks(gaps, end, charts.field("start_s:Q"), 2)
-        head = "" if alone or number else one.label
         width = theme.FULL_WIDTH - LEFT
+        layers += silences.marks(gaps, end, width, charts.field("start_s:Q"))
+        head = "" if alone or number else one.label
         found.append(
             charts.layer(*layers).properties(
                 width=width,

@@ -141,7 +141,6 @@ def _series_panel(
     top = float(rows["max_mbit_s"].max() or 0)  # type: ignore[arg-type]
     if peak * OWN_SCALE < top:
         top = peak
-    top = top or 1e-3
     mean: float | None = own["run_mean_mbit_s"].max()  # type: ignore[assignment]
     own = silences.cut_silences(own, "cut_before_s")
     gaps = own.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
@@ -162,8 +161,8 @@ def _series_panel(
         return charts.field(
             field,
             title=None,
-            scale=axes.scale(domain=[0, top * 1.05], nice=False),
-            axis=axes.axis(tickCount=3, **axes.rate_labels(top)),
+            scale=axes.scale(domain=[0, top * 1.05 or 1], nice=False),
+            axis=axes.rate_axis(top, ticks=3),
         )
 
     data = values(steps)
@@ -173,13 +172,13 @@ def _series_panel(
     line = charts.Chart(data).mark(
         "line", interpolate="step-after", strokeWidth=1.25, color=one.colour, clip=True
     )
-    sent = f"peak {numbers.rate(peak) if mean is None else describe_rates(peak, mean)}"
+    sent = f"peak {numbers.rate(peak) if mean is None else describe_rates((peak, mean), top)}"
     if rows["is_borrowed"].any():
         sent = f"mean {numbers.rate(mean)}, no peak is known"
     return charts.layer(
         area.encode(x=x, y=y("mean_mbit_s:Q"), y2="max_mbit_s:Q"),
         line.encode(x=x, y=y("mean_mbit_s:Q")),
-        *silences.marks(gaps, end, x, 2),
+        *silences.marks(gaps, end, size[0], x),
     ).properties(
         width=size[0],
         height=size[1],
