@@ -13,7 +13,7 @@ RESCAN_S = 20e-3
 class Arrivals:
     """Waits until something may have come in on a TCP connection of this process.
 
-    MPI does not tell its sockets, but the kernel does. A false alarm costs one look.
+    MPI does not reveal its sockets, but the kernel does. A false alarm costs one look.
     """
 
     def __init__(self) -> None:

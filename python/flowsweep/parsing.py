@@ -149,7 +149,7 @@ def write_tables(
         places: Where the files come to lie, which is what errors call them.
         options: How they are read.
         progress: Told now and then how many bytes and packets were read.
-        drops: Of each file, by what tables call it; else the manifests beside them tell.
+        drops: Of each file, by what tables call it; else the manifests beside them state them.
 
     Raises:
         CaptureError: One of them is no capture; the summary names damaged ones.

@@ -51,7 +51,7 @@ class Results:
     def rows(self, name: str) -> pl.DataFrame:
         """The rows of a query, or of a model.
 
-        A query without an answer here has no rows, and `why_empty` tells what it needs.
+        A query without an answer here has no rows, and `why_empty` says what it needs.
 
         Raises:
             FlowsweepError: No query or model has this name.

@@ -2,8 +2,8 @@
 -- Where run.json does not name addresses, each is a guess from the host's capture: the one
 -- that most packets carry, of those that sent any and that a host may have. Of two that carry as
 -- many it is the one whose segments wait longer for their acknowledgements: the other end answers
--- from afar. Where no time tells, it is one of a private network, or else the one that opened more
--- connections: captures are made at the client more often than at the server.
+-- from afar. Where no time shows it, it is one of a private network, or else the one that opened
+-- more connections: captures are made at the client more often than at the server.
 -- No two hosts of a run have one address: the better guess keeps it, the other host gets its
 -- best that nobody else has guessed, or none.
 with

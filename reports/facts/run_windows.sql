@@ -1,5 +1,5 @@
 -- One row per run: the time that a figure over time covers, from `start_ns` up to but not
--- including `end_ns`. That of the application's work; where run.json does not tell, of the
+-- including `end_ns`. That of the application's work; where run.json does not state it, of the
 -- run; else first to last packet of all hosts.
 with
 

@@ -1,5 +1,5 @@
 -- One row per run and transfer: from which host to which, how many bytes, when. As the
--- application's record tells, with the rank that receives; without one a transfer is a connection
+-- application's record states, with the rank that receives; without one a transfer is a connection
 -- with payload, in the direction that had more of it, from its first packet to its last.
 with
 

@@ -1,5 +1,5 @@
 -- One row per run and direction between two places with packets that offloading merged or that have
--- no time of their own: the shortest time whose rate is known, in the captures that tell what was
+-- no time of their own: the shortest time whose rate is known, in the captures that show what was
 -- sent. As in `wan_traffic` these are the senders', and the receivers' where none was captured.
 with
 

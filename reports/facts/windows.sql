@@ -1,5 +1,5 @@
 -- One row per run and host: the time that its bins cover, empty ones included.
--- From start to end of the application's work; where run.json does not tell, of the
+-- From start to end of the application's work; where run.json does not state it, of the
 -- run; else from first to last packet of the capture. A bin at either end that lies only
 -- partly inside belongs to it.
 with

@@ -229,7 +229,7 @@ shares as (
             concat_ws(
                 '; ',
                 refused_because,
-                case when untold_bytes > 0 then 'headers do not tell' end
+                case when untold_bytes > 0 then 'headers do not show it' end
             ),
             ''
         ) as unknown_because,

@@ -1,5 +1,5 @@
 -- One row per valid run, rank and primitive of MPI: calls and time, as the application's
--- record tells.
+-- record states.
 with
 
 counted as (

@@ -22,10 +22,10 @@ qualities as (
             / greatest(sum(captures.packets) filter (captures.has_gaps), 1),
             0
         ) as super_share,
-        count(distinct (captures.run, captures.host)) filter (
+        count(distinct row(captures.run, captures.host)) filter (
             not captures.has_gaps and captures.has_traffic
         ) as doubtful_captures,
-        count(distinct (captures.run, captures.host)) filter (not captures.has_traffic)
+        count(distinct row(captures.run, captures.host)) filter (not captures.has_traffic)
             as refused_captures,
     from captures
     inner join pool_runs using (run)

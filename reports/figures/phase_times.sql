@@ -1,5 +1,5 @@
 -- One row per valid run, rank and phase of the application: how long the rank was in it, as
--- its record tells.
+-- its record states.
 with
 
 ordered as (

@@ -1,5 +1,5 @@
--- One row per run, capture file and interface of it: whether the run counts, what the capture may be
--- used for and why, how late the emulator was, and whether packets are conserved.
+-- One row per run, capture file and interface of it: whether the run counts, what the capture
+-- may be used for and why, how late the emulator was, and whether packets are conserved.
 with
 
 unexplained as (

@@ -1,6 +1,6 @@
 -- One row per run: its point in the sweep, and whether a median may use it. `problem` is a label
 -- of its `parameters`, which are JSON. Where no run says
--- anything of a sweep, they are captures alone: nothing tells that one repeats another, so that
+-- anything of a sweep, they are captures alone: nothing shows that one repeats another, so that
 -- each stands alone, as an application of its own that has the name of the run.
 with
 

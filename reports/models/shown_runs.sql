@@ -12,7 +12,7 @@ traffic as (
     group by run
 ),
 
--- Zeek's logs tell flows without their throughput
+-- Zeek's logs have flows without their throughput
 with_traffic as (
     select run from host_totals
     union

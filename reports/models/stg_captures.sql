@@ -6,7 +6,7 @@ contract as (
         null::varchar as run,
         null::varchar as host,
         null::varchar as file,
-        null::varchar as interface,
+        null::integer as interface,
         null::bigint as snaplen,             -- bytes
         null::bigint as packets,
         null::bigint as wire_bytes,

@@ -24,7 +24,7 @@ contract as (
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
         null::bigint as ecn_capable_packets,  -- that a queue may mark
         null::bigint as ce_packets,       -- that one marked
-        null::bigint as ece_packets,      -- that tell the other side of marks
+        null::bigint as ece_packets,      -- that report marks to the other side
         null::bigint as cwr_packets,      -- that answer that
         null::bigint as retransmitted_packets,
         null::bigint as retransmitted_bytes,  -- bytes sent again
@@ -45,7 +45,7 @@ contract as (
         null::bigint as sender_limited_ns,    -- its socket buffer
         null::bigint as receiver_limited_ns,  -- the window it was given
         null::bigint as network_limited_ns,
-        null::bigint as unknown_limited_ns,   -- headers do not tell which
+        null::bigint as unknown_limited_ns,   -- headers do not show which
         -- of app_limited_ns: an answer was under way; and how many
         null::bigint as peer_wait_ns,
         null::bigint as peer_waits

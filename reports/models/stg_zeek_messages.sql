@@ -13,7 +13,7 @@ contract as (
         null::bigint as packets,
         null::bigint as gap_before_ns,    -- since the message before it
         null::varchar as evidence,        -- why it ends there
-        null::boolean as at_sender,       -- by RTTs; null where they do not tell
+        null::boolean as at_sender,       -- by RTTs; null where they do not show it
         null::boolean as merged_possible  -- null far from the sender
     where false
 ),

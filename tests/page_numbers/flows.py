@@ -95,7 +95,7 @@ def _limits(raw: Raw) -> Expected:
         directions=pl.len(),
         unknown_directions=pl.lit(0),
         unknown_because=pl.when((pl.col("unknown_limited_ns") > 0).any()).then(
-            pl.lit("headers do not tell")
+            pl.lit("headers do not show it")
         ),
         sending_s=pl.col("sending").sum() / 1e9,
         most_held_share=(

@@ -58,7 +58,7 @@ def test_no_query_has_a_peak(borrowed: Path) -> None:
 def test_the_page_says_why(borrowed: Path) -> None:
     html = page.build(borrowed).html.replace("\u00a0", " ")
     text = " ".join(re.sub(r"<[^>]+>", " ", html).split())
-    assert "no peak is known, as some of its packets have no time of their own" in text
+    assert "no peak is known, because some of its packets have no time of their own" in text
     assert "No peak is known of r: some packets there have no time of their own" in text
     assert "in its busiest" not in text
     assert "no peak is known" in html

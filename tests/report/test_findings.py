@@ -124,8 +124,8 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
     rows = frame(point(0.9, 0, 0, 0, 0.1, baseline=True), point(0.8, 0, 0, 0, 0.2, **FAR))
     assert held_senders.describe([rows], ["lu"]) == (
         "At the baseline the application itself set the pace of lu for 90 % of the sending time; "
-        "at no point is anything else known to have held it. Up to 20 % of the sending time of a "
-        "point may belong to any of them: headers do not tell."
+        "at no point is anything else known to have held it. Up to 20 % of the sending time at a "
+        "point cannot be attributed: headers do not show it."
     )
     text = held_senders.describe([rows] * 4, list("abcd"))
     assert "At no point is anything else known to have held any of them." in text
@@ -135,14 +135,18 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
     ("unknown", "reasons", "expected"),
     [
         (0, [], None),
-        (0, [held_senders.IN_PART], "Cannot tell: parts of some directions (headers do not tell)."),
+        (
+            0,
+            [held_senders.IN_PART],
+            "Cannot tell: parts of some directions (headers do not show it).",
+        ),
         (1, ["sender not captured"], "Cannot tell: 1 direction as a whole (sender not captured)."),
         (
             2,
             [held_senders.IN_PART, "sender not captured"],
             (
                 "Cannot tell: 2 directions as a whole (sender not captured) and parts of others "
-                "(headers do not tell)."
+                "(headers do not show it)."
             ),
         ),
     ],
@@ -154,10 +158,10 @@ def test_what_cannot_be_told_is_said_of_whole_directions_or_of_parts(
 
 
 def test_a_pace_is_told_only_where_what_nobody_knows_would_not_change_it() -> None:
-    headers = {"unknown_because": "headers do not tell"}
+    headers = {"unknown_because": "headers do not show it"}
     unclear = point(0.4, 0, 0, 0.3, 0.3, baseline=True, **headers)
     assert held_senders.describe([frame(unclear)], ["lu"]) == (
-        "What holds lu back: the data cannot answer (headers do not tell)."
+        "What holds lu back cannot be determined (headers do not show it)."
     )
     rows = frame(unclear, point(0.1, 0, 0, 0.8, 0.1, **FAR, **headers))
     assert held_senders.describe([rows], ["lu"]).startswith(
@@ -174,7 +178,7 @@ def test_nothing_but_the_application_is_said_so() -> None:
 def test_without_the_columns_the_data_cannot_answer() -> None:
     rows = frame(point(0, 0, 0, 0, 1, baseline=True, **UNKNOWN))
     assert held_senders.describe([rows], ["lu"]) == (
-        "What holds lu back: the data cannot answer (sender not captured)."
+        "What holds lu back cannot be determined (sender not captured)."
     )
 
 
@@ -208,7 +212,7 @@ def test_of_many_applications_those_without_data_are_named() -> None:
     lost = frame(point(0, 0, 0, 0, 1, baseline=True, **UNKNOWN))
     text = held_senders.describe([lost, *[frame(BASE)] * 4, lost], list("abcdef"))
     assert "set the pace of all 4 for 90 % or more" in text
-    assert text.endswith("What holds a and f back: the data cannot answer (sender not captured).")
+    assert text.endswith("What holds a and f back cannot be determined (sender not captured).")
 
 
 def test_all_panels_share_one_legend_with_one_colour_for_each_kind(tmp_path: Path) -> None:

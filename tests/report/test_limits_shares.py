@@ -59,7 +59,7 @@ def test_what_headers_do_not_tell_is_a_part_of_the_time_that_nobody_knows(tmp_pa
     found = [row[f"{name}_share"] for name in ("app", "sender", "receiver", "network", "unknown")]
     assert found == [0.333333, 0.033333, 0.0, 0.233333, 0.4]
     assert (row["directions"], row["unknown_directions"], row["sending_s"]) == (3, 1, 0.2)
-    assert row["unknown_because"] == "sender not captured; headers do not tell"
+    assert row["unknown_because"] == "sender not captured; headers do not show it"
     # what nobody knows is held against nobody
     assert row["most_held_share"] == 0.4
 

@@ -339,7 +339,7 @@ def test_tables_without_limits_get_a_grey_bar_and_a_plain_answer(tmp_path: Path)
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
     tiny.table(tmp_path, "flows", "r", "pc3", [tiny.flow("10.77.2.1", "10.77.1.1")])
     html = page.build(tmp_path).html.replace("\u00a0", " ")
-    assert "the data cannot answer (limits not in the tables)" in html
+    assert "cannot be determined (limits not in the tables)" in html
     assert "cannot tell 100 %" in html
     assert "No messages: no message tables hold a row." in html
 

@@ -1,7 +1,7 @@
 """Sends a file to another site as fast as the path allows: LambdaStream, UDP or TCP (EVL 2006).
 
 The first half of the ranks sends, the second half receives: rank i to rank i + n/2; with
-`both_ways` everybody does both. A TCP flow beside a transfer tells whether it is fair.
+`both_ways` everybody does both. A TCP flow beside a transfer shows whether it is fair.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Estimates thresholds of loss, jitter, queue and buffer: `axis_threshold_estimates`.
 
-As of RTT and rate (flowsweep.analysis.need), what the runs tell is a bracket of tried points. The
+As of RTT and rate (flowsweep.analysis.need), what the runs show is a bracket of tried points. The
 estimate inside assumes a straight line in the value of loss and jitter, and in the inverse of queue
 and buffer; that is an assumption of convenience, so the bracket is the answer. A point at which the
 axis is not set, as a buffer that is left to the kernel, has no place on the line; it may still be

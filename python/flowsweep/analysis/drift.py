@@ -42,7 +42,7 @@ class Drift:
 
 
 def find(groups: Sequence[Sequence[tuple[int, float]]]) -> Drift | None:
-    """The drift of a sweep; None where the runs are too few or too alike to tell it.
+    """The drift of a sweep; None where the runs are too few or too alike to show it.
 
     Args:
         groups: Of each point its runs: when it began (any unit), and how long it took (s).

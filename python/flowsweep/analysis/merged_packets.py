@@ -76,7 +76,7 @@ def find_merged(
             pl.col("first_time").dt.epoch("ns").min(), pl.col("last_time").dt.epoch("ns").max()
         ).row(0)
         span, wire = times[1] - times[0] - _sum_silences(own_bins), int(own["wire_bytes"].sum())
-        # Nothing tells at which rate a lone packet passed.
+        # Nothing shows at which rate a lone packet passed.
         found[way] = Merged(largest, -(-largest * span // wire) if span > 0 else _span_ns(bins))
     return found
 
@@ -86,7 +86,7 @@ def _find_largest(flows: pl.DataFrame, bins: pl.DataFrame) -> int:
 
     if "largest_packet_bytes" in flows.columns:
         return int(flows["largest_packet_bytes"].max() or 0)  # type: ignore[arg-type]
-    # Older tables do not tell it: it is at least as long as the mean of a bin.
+    # Older tables lack it: it is at least as long as the mean of a bin.
     mean = bins.filter(pl.col("packets") > 0).select(pl.col("wire_bytes") // pl.col("packets"))
     return int(mean.to_series().max() or 0)  # type: ignore[arg-type]
 

@@ -144,7 +144,7 @@ def _noise(line: slowdown.Line) -> dict[str, Any]:
 
 
 def _judge(points: Points, common: Threshold, ends: tuple[int, int], level: float) -> Threshold:
-    """A threshold as far as its bracket tells it."""
+    """A threshold as far as its bracket shows it."""
     last_below, first_above = ends
     if any(points.is_off[index] for index in ends if 0 <= index < len(points.x)):
         return replace(common, reason=EMULATOR_OFF)

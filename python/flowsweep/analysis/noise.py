@@ -4,7 +4,7 @@ Three runs say little of how much times scatter; those of all points together sa
 variance of each point is drawn towards the common one (empirical Bayes: Smyth, "Linear models and
 empirical Bayes methods for assessing differential expression in microarray experiments", Stat.
 Appl. Genet. Mol. Biol. 3, 2004, section 4). Smyth estimates for how many runs the common variance
-counts; the few points of a line do not tell that, and a fixed number does as well. A point that
+counts; the few points of a line do not show that, and a fixed number does as well. A point that
 clearly scatters more than the others is left with its own variance, and the others without it.
 Everything is computed on logarithms of times.
 
@@ -42,7 +42,7 @@ TAIL = 0.0125
 #: In standard deviations: from where a run is an outlier, and for how much one counts.
 OUTLIER, WINSOR = 4.0, 2.5
 # If two runs are further apart than this many standard deviations, one of them is an outlier, and
-# nothing tells which: their point is as unsure as if it had one run.
+# nothing shows which: their point is as unsure as if it had one run.
 MOST_APART = 3 * 2**0.5
 # Half of all differences of two standard normal values are below it.
 HALF_OF_DIFFERENCES = 0.9539
@@ -68,7 +68,7 @@ class Noise:
     def compared(self, times: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
         """95 % interval of the time of one point divided by that of another.
 
-        It holds the ratio of the medians. Of runs that do not tell enough it is 0 and infinite.
+        It holds the ratio of the medians. With too few runs it is 0 and infinite.
         """
         if not (self._explains(times) and self._explains(others)):
             return 0.0, math.inf
@@ -86,7 +86,7 @@ class Noise:
     def interval(self, times: Sequence[float]) -> tuple[float, float]:
         """95 % interval of the time of a point, which holds the median of its runs.
 
-        Of runs that do not tell enough it is 0 and infinite.
+        With too few runs it is 0 and infinite.
         """
         if min(times) <= 0 or not self._explains(times):
             return 0.0, math.inf

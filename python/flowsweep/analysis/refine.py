@@ -137,7 +137,7 @@ def _proposal(row: Row, line: Sequence[Row], target: float) -> Proposal | str:
 def _bracket(row: Row) -> tuple[float, float] | str:
     """The tried points on both sides of a threshold, the smaller value first, or why not."""
     if row["state"] == "never":
-        return "it was not reached: only a harder point could tell"
+        return "it was not reached: only a harder point could show where"
     if row["state"] == "not monotone":
         return "it gets faster again: no single place can be bracketed"
     for ends in ((row["low"], row["high"]), (row["easier"], row["harder"])):

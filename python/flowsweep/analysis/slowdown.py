@@ -50,7 +50,7 @@ class Median:
         return cls(middle, math.log(ordered[runs - rank] / ordered[rank - 1]) / errors, runs)
 
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the median; 0 and infinite where its runs do not tell."""
+        """95 % interval of the median; 0 and infinite where its runs are too few."""
         if not math.isfinite(self.error):
             return 0.0, math.inf
         half = student.quantile(1 - ONE_SIDED, self.runs - 1) * self.error
@@ -74,7 +74,7 @@ class Median:
 
 @functools.cache
 def _rank(runs: int) -> tuple[int, float]:
-    """Which order statistic, counted from either end, tells a median's standard error.
+    """Which order statistic, counted from either end, gives a median's standard error.
 
     Returns:
         Its rank, and how many standard errors lie between the two: the median lies between them

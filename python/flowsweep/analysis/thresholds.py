@@ -1,6 +1,6 @@
 """Finds where median slowdowns along an axis cross 1.1 or 1.5.
 
-What the runs tell is a bracket of tried points, and nothing of what lies between two of them. An
+What the runs show is a bracket of tried points, and nothing of what lies between two of them. An
 estimate inside the bracket assumes more: a straight line in RTT and in 1/rate, because completion
 time is close to a + b * RTT and a + c / rate, through medians that are first made monotone (pool
 adjacent violators), because a harder network is not expected to make a program faster.

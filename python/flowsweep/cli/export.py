@@ -56,7 +56,7 @@ def export(*, path: Path, to: str, output: Path, run: str | None, output_format:
 
     goal: each host is a rank, and one thread: it sends a message when it has sent the one before
     and received all that had arrived by then, and after the time that passed since the last of
-    these. That is assumed: captures do not tell what a program waits for. Messages without an
+    these. That is assumed: captures do not show what a program waits for. Messages without an
     arrival are left out.
 
     Exit code 1: there are no messages.

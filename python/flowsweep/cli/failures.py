@@ -110,7 +110,7 @@ def _number_in(text: str) -> int | None:
     """The number of an error of the system that Rust or DuckDB wrapped, if one is known."""
     if number := re.search(r"\(os error ([0-9]+)\)", text):
         return int(number[1]) if int(number[1]) in SYSTEM else None
-    if "fsync failed" in text:  # DuckDB tells no more of a log that it could not write down
+    if "fsync failed" in text:  # DuckDB says no more of a log that it could not write down
         return errno.EIO
     # DuckDB ends with the words of the system.
     return next((one for one in SYSTEM if text.endswith(f": {os.strerror(one)}")), None)

@@ -28,7 +28,7 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
     """Turn captures into Parquet tables.
 
     Several FILEs are one capture, in the order of their packets; - reads a stream. Of Zeek's
-    conn.log the tables flows and captures are made: what Zeek does not tell is null in them.
+    conn.log the tables flows and captures are made: what Zeek does not record is null in them.
 
     Example: flowsweep parse trace.pcap.zst --output tables
     """
@@ -70,7 +70,7 @@ def _say(summary: Summary, output: Path) -> None:
     if summary["undecoded"]:
         share = 100 * summary["undecoded"] / summary["packets"]
         what = f"{counted(summary['undecoded'], 'packet')} could not be decoded ({share:.1f} %)"
-        print(f"{what}: flowsweep show tells why", file=sys.stderr)
+        print(f"{what}: flowsweep show says why", file=sys.stderr)
     if summary["bad_checksums"]:
         what = f"{counted(summary['bad_checksums'], 'packet')} with a wrong checksum"
         print(f"{what}: in no flow, as at the host that discards them", file=sys.stderr)

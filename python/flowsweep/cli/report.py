@@ -82,7 +82,7 @@ def report(
 
 
 def _write_live(directory: Path) -> None:
-    """Writes the page for questions, prints its path, and tells what it leaves out."""
+    """Writes the page for questions, prints its path, and says what it leaves out."""
     from flowsweep.render.live import write
 
     path, made = write(directory)

@@ -235,7 +235,7 @@ class _Watch:
                         f"{table if words[0] == 'runs' else results / 'report.html'}: was not made",
                         found=f"flowsweep {words[0]}: killed by {name}",
                         expected="a process that ends by itself",
-                        remedy="dmesg tells whether memory was used up; the next look tries again",
+                        remedy="dmesg shows whether memory ran out; the next look tries again",
                     )
                 )
             if done.returncode:

@@ -29,7 +29,7 @@ def arguments(parser: Parser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="A log in TSV whose header tells the types of JSON logs of its kind.",
+        help="A log in TSV whose header gives the types of JSON logs of its kind.",
     )
 
 

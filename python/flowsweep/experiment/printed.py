@@ -116,7 +116,7 @@ def check(outcomes: Outcomes, command: str | None) -> None:
 
 
 def read(outcomes: Outcomes, log: Path) -> dict[str, Any]:
-    """The outcomes in what a command printed, as app.json tells them.
+    """The outcomes in what a command printed, as app.json states them.
 
     Raises:
         FlowsweepError: One is not there, or is no number.

@@ -36,7 +36,7 @@ class Clock:
 
     @property
     def is_known(self) -> bool:
-        """Whether any packet tells the difference."""
+        """Whether any packet shows the difference."""
         return bool(self._times)
 
     def to_reference(self, time: int) -> int:

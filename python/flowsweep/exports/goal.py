@@ -12,7 +12,7 @@ line, with whole numbers:
     LABEL requires LABEL
     }
 
-Captures do not tell what a program waits for. A schedule therefore takes a host for one thread: it
+Captures do not show what a program waits for. A schedule therefore takes a host for one thread: it
 sends a message when it has sent the one before and has received all that had arrived by then, and
 after the time that passed since the last of these. Receives wait for nothing. Every message has
 a tag of its own, so that each is received as what it is.

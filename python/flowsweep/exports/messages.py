@@ -1,6 +1,6 @@
 """Messages of a run: who sent what to whom, when it left and when it arrived, on one clock.
 
-A message is the sender's: its capture tells where it begins and ends. Where a sender has no
+A message is the sender's: its capture shows where it begins and ends. Where a sender has no
 capture of a connection, its messages are as the receiver's capture has them.
 """
 

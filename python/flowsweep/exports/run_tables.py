@@ -44,7 +44,7 @@ class RunTables:
         if not any((folder / "fates.parquet").is_file() for folder in folders):
             raise FlowsweepError(
                 f"{self.folder}: the captures of this run were not put together, so that nothing "
-                "tells when its messages arrived",
+                "shows when its messages arrived",
                 found=f"tables of {len(folders)} hosts, and no fates and one_way among them",
                 expected="the tables of flowsweep ingest --match",
                 remedy=f"flowsweep ingest RUNS/{self.run} --output {self.folder.parent} --match, "

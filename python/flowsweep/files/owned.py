@@ -35,7 +35,7 @@ def refuse_foreign_tables(path: Path) -> None:
     """Raises if `path`, or a file below it, exists and is no table of flowsweep.
 
     Args:
-        path: Place of a table, or of a folder of tables; its name tells which of the two.
+        path: Place of a table, or of a folder of tables; its name shows which of the two.
     """
     if path.suffix == ".parquet":
         _refuse(path, is_table, "a table that flowsweep wrote")

@@ -1,4 +1,4 @@
-"""What manifests of the capture agent tell of clocks."""
+"""Clock readings in the manifests of the capture agent."""
 
 from __future__ import annotations
 

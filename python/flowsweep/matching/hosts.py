@@ -26,7 +26,7 @@ class Host:
         captures: Its files: one, or the parts of a rotated one.
         addresses: IP addresses that it sends from.
         dropped: Packets that its capture is known to have lost.
-        span: Begin and end of the capture in ns since 1970, where its manifest tells them.
+        span: Begin and end of the capture in ns since 1970, where its manifest states them.
         kernel: Number of the running kernel among those of the manifests; hosts with the same one
             have the same clock.
     """
@@ -201,6 +201,6 @@ def _manifest(files: Sequence[Path]) -> Mapping[str, Any]:
 
 
 def _span(about: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Begin and end of a capture, where its manifest tells them."""
+    """Begin and end of a capture, where its manifest states them."""
     begin, end = clocks.nanoseconds(about.get("start")), clocks.nanoseconds(about.get("end"))
     return None if begin is None or end is None or end < begin else (begin, end)

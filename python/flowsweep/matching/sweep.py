@@ -81,7 +81,7 @@ def match_runs(
 
 
 def _sites(path: Path) -> dict[str, str]:
-    """The site of each host, where run.json tells it."""
+    """The site of each host, where run.json states it."""
     record, _ = records.read(path) or ({}, "")
     sites = record.get("sites")
     return {

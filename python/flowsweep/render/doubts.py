@@ -62,7 +62,7 @@ def read_with_notes(captures: int) -> str:
 
 
 def note_udp(rows: pl.DataFrame) -> str | None:
-    """Says how much of the payload UDP carried, of which headers tell neither state nor messages.
+    """Says how much of the payload UDP carried, whose headers show neither state nor messages.
 
     Args:
         rows: Those of a query, with the share of each point as `udp_share`.
@@ -72,7 +72,7 @@ def note_udp(rows: pl.DataFrame) -> str | None:
         return None
     share_text = numbers.shares(min(shares), max(shares))
     return (
-        f"Of TCP alone: UDP, whose headers do not tell this, carried {share_text} of the payload."
+        f"Of TCP alone: UDP, whose headers do not show this, carried {share_text} of the payload."
     )
 
 

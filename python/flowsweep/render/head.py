@@ -65,7 +65,7 @@ def _question(context: Context) -> str:
 
 
 def _days(context: Context) -> str | None:
-    """The first and the last day, as run.json tells them, else the packets; one if it is one."""
+    """The first and the last day, by run.json, else by the packets; one if it is one."""
     for model, ends in (("runs", ("start_ns", "end_ns")), ("captures", ("first_ns", "last_ns"))):
         frame = context.model(model)
         times = [time for name in ends for time in frame[name].drop_nulls()]

@@ -27,7 +27,7 @@ HOLDERS = KNOWN[1:]
 #: What the network took of waits for the other side.
 PATH = ("wait_rtt_share", "wait_link_share", "wait_queue_share")
 #: The reason of the query for the part of a direction that is not known where its rest is.
-IN_PART = "headers do not tell"
+IN_PART = "headers do not show it"
 #: A share that is worth a word beside a bar.
 NOTABLE = 0.0005
 #: So many applications have a sentence each; of more, so many standouts are named.
@@ -53,7 +53,7 @@ class Held:
         pace: Who set the pace at that point, and for which share of the sending time.
         most: What else held it most at any point, for which share, and where.
         is_first: Whether that is the point of `begin`.
-        untold: Largest share at any of these points for which headers do not tell.
+        untold: Largest share at any of these points that headers do not explain.
         parts: Who took the wait for the other side, where that set the pace.
         most_parts: The same of `most`.
         link: How full the link was at the point of `begin`, if it was.
@@ -96,14 +96,14 @@ def describe(
     untold = max((one.untold for one in known), default=0.0)
     if untold >= NOTABLE:
         sentences.append(
-            f"Up to {numbers.share(untold)} of the sending time of a "
-            f"{'point' if is_swept else 'run'} may belong to any of them: headers do not tell."
+            f"Up to {numbers.share(untold)} of the sending time at a "
+            f"{'point' if is_swept else 'run'} cannot be attributed: headers do not show it."
         )
     silent = [label for label, one in zip(labels, holds, strict=True) if one is None]
     if silent:
         reasons = list_reasons(pl.concat([frame.select("unknown_because") for frame in frames]))
         sentences.append(
-            f"What holds {_join(silent)} back: the data cannot answer "
+            f"What holds {_join(silent)} back cannot be determined "
             f"({', '.join(reasons) or 'no flow lasted'})."
         )
     return " ".join(sentences)

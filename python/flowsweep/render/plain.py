@@ -37,7 +37,7 @@ def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Mar
     if rows.is_empty():
         return None
     heads = show or {column: column.replace("_", " ") for column in rows.columns}
-    if context.stands_alone and "app" in heads:
+    if "app" in heads and context.stands_alone:
         heads = {**heads, "app": "run"}
     printed = rows.head(MAX_ROWS)
     columns = [

@@ -38,7 +38,7 @@ class Part:
 
     Attributes:
         heading: From the `.yaml`; the drawing may have one that depends on the rows.
-        caption: Of a table; `{host}` stands for the host that is shown. A figure tells its own.
+        caption: Of a table; `{host}` stands for the host that is shown. A figure has its own.
         notes: The rest of the caption, which a reader opens.
         show: Columns of a plain table and their heads; empty: all columns.
         alone: Text in place of these in a report on captures alone; none: the part is of
@@ -70,7 +70,7 @@ class Part:
         return cast("Draw", self.drawing.draw)(context)
 
     def heading_of(self, context: Context) -> str:
-        """The heading, which may tell of the rows."""
+        """The heading, which may depend on the rows."""
         made = getattr(self.drawing, "heading", None)
         given = str(made(context)) if made else self._worded("heading", self.heading, context)
         return given.replace("{per_point}", context.terms.per_point)
@@ -98,7 +98,7 @@ class Section:
 
     Attributes:
         subject: What the section is about, for the end of the page where it has no data.
-        query: The query whose needs tell why it has none.
+        query: The query whose needs say why it has none.
         is_asked: Whether it appears only on request, so that the page does not mention its absence.
         alone: Its heading in a report on captures alone; None: that goes without it.
     """

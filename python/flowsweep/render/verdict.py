@@ -40,7 +40,7 @@ class Verdict:
 
     Attributes:
         sentences: The answer, one or two sentences for each application.
-        unknown: What it does not tell, short clauses.
+        unknown: What it leaves open, in short clauses.
         assumed: What its intervals assume, clauses.
     """
 

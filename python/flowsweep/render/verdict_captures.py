@@ -35,13 +35,15 @@ def verdict(
     if not sentences:
         sentences = ["Nothing can be said of these captures: see the quality table."]
     unknown = [
-        "which network these programs need: that takes runs of one program over several networks"
+        "which network these programs need (that takes runs of one program over several networks)"
     ]
     if bad:
         runs = ", ".join(shorten_list(sorted(bad), MAX_RUNS))
-        unknown.append(f"traffic of {runs}, whose captures have grade D: see the quality table")
+        unknown.append(
+            f"the traffic of {runs}, whose captures have grade D (see the quality table)"
+        )
     if any(row["dropped_kernel"] is None for row in grades):
-        unknown.append("whether packets were dropped: some captures do not record it")
+        unknown.append("whether packets were dropped (some captures do not record it)")
     return Verdict(sentences, unknown, [])
 
 
@@ -51,7 +53,7 @@ def _sentence(run: str, total: Row, peak: Row) -> str:
         return f"**{run}** holds **{numbers.size(1e6 * total['all_mb'])}**."
     text = f"**{run}** sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
     if peak.get("is_borrowed"):
-        return f"{text}; no peak is known, as some of its packets have no time of their own."
+        return f"{text}; no peak is known, because some of its packets have no time of their own."
     if not peak.get("peak_mbit_s"):
         return f"{text}."
     width = f"{numbers.plain(peak['bin_ms'])} ms"

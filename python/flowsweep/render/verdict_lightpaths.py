@@ -73,7 +73,7 @@ def sentence(
 
 
 def _counts(row: Row) -> bool:
-    """Whether a row tells how many lightpaths of a known rate carry the baseline."""
+    """Whether a row shows how many lightpaths of a known rate carry the baseline."""
     return bool(row["is_baseline"]) and not row["is_rate_assumed"]
 
 

@@ -1,4 +1,4 @@
-"""What the verdict rests on, and what it does not tell."""
+"""What the verdict rests on, and what it leaves open."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def unknown(
     too_few: list[str],
     not_crossed: list[str],
 ) -> list[str]:
-    """What the sweep does not tell, short clauses.
+    """What the sweep leaves open, in short clauses.
 
     Args:
         thresholds: Rows of the query `thresholds`.

@@ -186,7 +186,7 @@ class Folder:
 
 
 def in_order(captures: Sequence[Path]) -> Sequence[Path]:
-    """The parts of one capture by their first packets, which their names need not tell.
+    """The parts of one capture by their first packets, which their names need not show.
 
     Raises:
         CaptureError: One of several is no capture, or cannot be read.
@@ -199,7 +199,7 @@ def in_order(captures: Sequence[Path]) -> Sequence[Path]:
 def first_packet(path: Path) -> int | None:
     """When the first packet of a capture was captured, ns since 1970; None where it has none.
 
-    A time beyond what nanoseconds can tell is none: the first one that is.
+    A time beyond the range of nanoseconds is none: the first one that is.
 
     Raises:
         CaptureError: It is no capture, or cannot be read.

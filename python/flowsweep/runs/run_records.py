@@ -128,7 +128,7 @@ def without_site(directory: Path, experiment_file: Path) -> list[str]:
 
 
 def _hosts(captured: Experiment) -> list[dict[str, str | None]] | None:
-    """The hosts of the sites of a captured experiment; captures tell their addresses."""
+    """The hosts of the sites of a captured experiment; captures show their addresses."""
     return [
         {"name": host, "site": site, "address": None}
         for site, described in captured.sites.items()

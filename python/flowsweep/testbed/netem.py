@@ -216,7 +216,7 @@ def record(spec: Spec, printed: Mapping[str, str]) -> dict[str, Any]:
         "ports": [{"name": site, "kernel_dropped": 0} for site in spec.sites],
         "scheduling": "kernel",
         "drops_before_uplink": True,  # the queue is on the site's side of its uplink
-        "lateness_ns": None,  # the kernel does not tell
+        "lateness_ns": None,  # the kernel does not report it
     }
 
 

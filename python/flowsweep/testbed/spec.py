@@ -186,7 +186,7 @@ class Spec:
 
     @property
     def is_command(self) -> bool:
-        """A shell runs it: what it prints is kept, as nothing else tells what it did."""
+        """A shell runs it: what it prints is kept, as nothing else shows what it did."""
         return self.program[:2] == ["/bin/sh", "-c"]
 
     @property

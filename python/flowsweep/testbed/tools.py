@@ -9,7 +9,7 @@ import tempfile
 from flowsweep.testbed.transient import TransientError
 
 # The remedy where a part of the testbed was killed with SIGKILL: nobody but the kernel does.
-MEMORY = "dmesg tells whether the kernel did so because memory was used up"
+MEMORY = "dmesg shows whether the kernel did so because memory ran out"
 KILLED = f"run it again; {MEMORY}"
 
 

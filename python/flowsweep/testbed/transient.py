@@ -10,7 +10,7 @@ from flowsweep.errors import FlowsweepError
 
 PARTS = ("what", "found", "expected", "remedy")
 PACKAGE = Path(__file__).parents[1]
-AGAIN = "run it again; if it comes again, it is a fault of flowsweep: tell it with these lines"
+AGAIN = "run it again; if it comes again, it is a fault of flowsweep: report it with these lines"
 
 
 class TransientError(FlowsweepError):

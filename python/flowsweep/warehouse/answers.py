@@ -23,7 +23,7 @@ PROGRAMS = ("*.py", "*.sql", "*.yaml")
 
 
 def mark(state: str) -> str:
-    """The comment by which a database tells what its rows were made from.
+    """The comment by which a database records what its rows were made from.
 
     Args:
         state: Differs as soon as the tables do.

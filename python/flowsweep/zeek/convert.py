@@ -137,7 +137,7 @@ def convert(
     """Writes the logs of one kind to one file, in the order given.
 
     Columns are those of all logs; where one has no such column, it is null. A column that is of
-    several types gets the type that holds all of them, and `Converted.widened` tells where.
+    several types gets the type that holds all of them, and `Converted.widened` lists where.
 
     Args:
         logs: Of one kind.
@@ -308,7 +308,7 @@ def _write(
     from polars.io.plugins import register_io_source
 
     failures: list[Exception] = []
-    first = next(source, None)  # of JSON it tells the columns
+    first = next(source, None)  # in JSON it gives the columns
     if first is None:
         write_marked(pl.DataFrame(schema=schema), target, f"zeek_{kind}")
         return

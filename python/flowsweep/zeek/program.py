@@ -106,7 +106,7 @@ def logs_of(
 
 
 def _feed(captures: Sequence[Path], stdin: IO[bytes]) -> None:
-    """Writes the capture; a Zeek that has ended reads no more, and its exit code tells why."""
+    """Writes the capture; a Zeek that has ended reads no more, and its exit code says why."""
     try:
         with suppress(BrokenPipeError):
             for part in _join(captures):

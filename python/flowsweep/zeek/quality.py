@@ -12,9 +12,9 @@ from flowsweep.zeek import convert, tsv
 
 
 def dropped_packets(paths: Iterable[Path]) -> int | None:
-    """Packets that were dropped, by the parts of `stats.log`; None where they do not tell it.
+    """Packets that were dropped, by the parts of `stats.log`; None where they do not state it.
 
-    Zeek tells it of live traffic: `pkts_dropped` since the row before.
+    Zeek states it for live traffic: `pkts_dropped` since the row before.
     """
     found = None
     for path in paths:

@@ -15,14 +15,14 @@ from sentences.runs import accompanied, tcp_alone
 def _untold(asked: Asked, match: re.Match[str]) -> bool:
     rows = asked.rows("limits")
     reasons = {part for text in rows["unknown_because"] if text for part in text.split("; ")}
-    in_part = "headers do not tell" in reasons
+    in_part = "headers do not show it" in reasons
     whole = int(rows["unknown_directions"].sum())
     count = re.search(rf"({N}) directions? as a whole \((.+?)\)", match[0])
-    parts = re.search(r"parts of (others|some directions) \(headers do not tell\)", match[0])
+    parts = re.search(r"parts of (others|some directions) \(headers do not show it\)", match[0])
     return (
         (count is not None) == (whole > 0)
         and (count is None or count[1] == numbers.count(whole))
-        and (count is None or set(count[2].split(", ")) == reasons - {"headers do not tell"})
+        and (count is None or set(count[2].split(", ")) == reasons - {"headers do not show it"})
         and (parts is not None) == in_part
         and (parts is None or (parts[1] == "others") == (whole > 0))
     )
@@ -70,13 +70,13 @@ NEEDS = [
              counts(f"select count(*) from {ON_PATH}")),
     tcp_alone("limits"),
     accompanied("limits"),
-    Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; a flow "
-             r"counts as much as its payload; in single flows up to (\S+ %) of the time "
+    Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; flows "
+             r"are weighted by payload; in some flows up to (\S+ %) of the time "
              r"was not the application's\.",
              lambda asked, match: match[1] == numbers.share(_most_held(asked) or 0.0),
              lambda asked: _most_held(asked) is not None),
-    Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; a flow "
-             r"counts as much as its payload\.", due=lambda asked: _most_held(asked) is None),
+    Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; flows "
+             r"are weighted by payload\.", due=lambda asked: _most_held(asked) is None),
     *always("limits", r"Application: nothing was left to send, and no answer under way\.",
              r"Other side: an answer was under way; of this the other host took what its own "
              r"application took, by its capture, and the network at least the smallest RTT for each "

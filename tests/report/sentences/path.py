@@ -93,26 +93,27 @@ PATH = [
              due=lambda asked: bool(_on_lines(asked).filter(
                  col("throughput_mbit_s_min") < col("throughput_mbit_s_max")).height)),
     Sentence("path_throughput", r"Dotted: rate of the link\.", due=_reaches_link),
-    *always("bytes_in_flight", r"Each mark is a direction at one point: the connection with most "
+    *always("bytes_in_flight", r"Each mark is one direction at a point: its connection with the most "
             r"bytes in flight, median over the runs\.",
-            r"Above the line more was under way than the path holds: the rest waits in queues\.",
-            r"Below it this connection alone never filled the path\."),
+            r"Above the line, more is in flight than the path holds, and the rest waits in queues\.",
+            r"Below it, this connection alone never filled the path\."),
     Sentence("bytes_in_flight", r"Ticks: the receiver's largest window\.",
              due=lambda asked: bool(_marks(asked)["window_bytes"].drop_nulls().len())),
     Sentence("bytes_in_flight", rf"Not drawn: ({N}) rows? without a known bandwidth-delay product, or "
-             r"with hardly a byte in flight\.",
+             r"with hardly any bytes in flight\.",
              lambda asked, match: match[1] == numbers.count(_hidden(asked)),
              lambda asked: _hidden(asked) > 0),
-    *always("time_shares", r"The critical path leads from the end of a run to the last arrival before it, over that "
-            r"message to its sender, to the last arrival there, and so on\.",
-            r"Sender stall: a sender on the path held bytes back, for a window, its pace or more data\.",
+    *always("time_shares", r"The critical path runs backwards from the end of a run: to the last message that arrived, "
+            r"from it to its sender, to the last message that arrived there, and so on\.",
+            r"Sender stall: a sender on the path held bytes back, because of a window, its pace, or to wait "
+            r"for more data\.",
             rf"{N} of {N} points are drawn; all: flowsweep query time_shares DIR\."),
     Sentence("time_shares", rf"At .*? (?P<app>app\d+) takes (?P<time>[\d.]+ \S+): (?P<parts>[^;.]*(?:\.\d[^;.]*)*)"
              rf"(?:; (?P<count>{N}) messages? on the path cross(?:es)? between the sites(?:, one after the other)?)?\.",
              _is_made_of),
     Sentence("time_shares", r"Where the rate of a link is not known, serialisation is part of queueing\.", due=_has_no_rate),
-    Sentence("time_shares", r"Not explained: the path computes more than at the baseline, as when work moves to other "
-             r"hosts, or less, because hosts computed while messages were under way\.", due=_unexplained),
+    Sentence("time_shares", r"Not explained: the path computes more than at the baseline, for example because work "
+             r"moved to other hosts, or less, because hosts computed while messages were in flight\.", due=_unexplained),
     Sentence("time_shares", r"Scales differ between applications\.",
              due=lambda asked: asked.rows("time_shares")["app"].n_unique() > 1),
 ]  # fmt: skip

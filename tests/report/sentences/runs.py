@@ -114,7 +114,7 @@ def tcp_alone(query: str) -> Sentence:
 
     return Sentence(
         query,
-        r"Of TCP alone: UDP, whose headers do not tell this, carried (.+?) of the payload\.",
+        r"Of TCP alone: UDP, whose headers do not show this, carried (.+?) of the payload\.",
         holds,
         lambda asked: max(shares(asked), default=0) >= 0.01,
     )

@@ -1,4 +1,4 @@
-"""`flowsweep testbed check`: tells what this machine can do as a testbed."""
+"""`flowsweep testbed check`: shows what this machine can do as a testbed."""
 
 from __future__ import annotations
 

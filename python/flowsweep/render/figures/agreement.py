@@ -21,7 +21,7 @@ CLASSES = {
     SAME: "packets, bytes, payload, begin and end",
     "microseconds": "the same; Zeek writes times with six decimals",
     "duration": "the same; Zeek's time ends when a connection is closed",
-    "history cut": "the same counts; Zeek's history tells another begin or end",
+    "history cut": "the same counts; Zeek's history has another beginning or end",
     "payload not told": "the same counts; Zeek has no duration and no payload, as of one packet",
     "payload of ICMP": "the same packets; Zeek counts what ICMP carries, we TCP and UDP alone",
     "payload sent again": "the same packets; Zeek counts bytes that were sent again once",

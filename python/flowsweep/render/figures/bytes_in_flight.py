@@ -44,12 +44,12 @@ def draw(context: Context) -> Figure | None:
     return Figure(
         name=QUERY,
         caption=sentence(
-            "Each mark is a direction at one point: the connection with most bytes in flight, "
-            "median over the runs. Above the line more was under way than the path holds: the "
-            "rest waits in queues. Below it this connection alone never filled the path.",
+            "Each mark is one direction at a point: its connection with the most bytes in flight, "
+            "median over the runs. Above the line, more is in flight than the path holds, and the "
+            "rest waits in queues. Below it, this connection alone never filled the path.",
             "Ticks: the receiver's largest window." if _has_window(drawn) else None,
             f"Not drawn: {numbers.plural(hidden, 'row')} without a known bandwidth-delay product, "
-            "or with hardly a byte in flight."
+            "or with hardly any bytes in flight."
             if hidden
             else None,
         ),

@@ -40,10 +40,10 @@ def draw(context: Context) -> Figure | None:
             + ", each in the capture of the host that sent.",
             doubts.note_udp(rows),
             doubts.note_accompanied(context),
-            "Bars: the time of each flow from first data to last acknowledgement; a flow counts as "
-            "much as its payload"
+            "Bars: the time of each flow from first data to last acknowledgement; flows are "
+            "weighted by payload"
             + (
-                f"; in single flows up to {numbers.share(most)} of the time was not the "
+                f"; in some flows up to {numbers.share(most)} of the time was not the "
                 "application's."
                 if (most := _find_most(rows)) is not None
                 else "."

@@ -67,7 +67,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def _part_columns(rows: list[Row]) -> list[Column]:
-    """The columns that tell the parts of a capture apart: its files, and the interfaces of these."""
+    """The columns that tell the parts of a capture apart: its files and their interfaces."""
     frame = pl.DataFrame(rows).select("run", "host", "file", "interface")
     columns = []
     if _has_several(frame, "file", ("run", "host")):

@@ -36,10 +36,10 @@ def draw(context: Context) -> Figure | None:
             for frame, one in list(zip(frames, shown, strict=True))[:FEW]
         ),
         caption=sentence(
-            "The critical path leads from the end of a run to the last arrival before it, over "
-            "that message to its sender, to the last arrival there, and so on.",
-            "Sender stall: a sender on the path held bytes back, for a window, its pace or more "
-            "data.",
+            "The critical path runs backwards from the end of a run: to the last message that "
+            "arrived, from it to its sender, to the last message that arrived there, and so on.",
+            "Sender stall: a sender on the path held bytes back, because of a window, its pace, or "
+            "to wait for more data.",
             _without_rate(rows),
             _not_explained(rows),
             "Scales differ between applications." if len(shown) > 1 else None,
@@ -67,8 +67,8 @@ def _not_explained(rows: pl.DataFrame) -> str | None:
     if rows.filter(pl.col("not_explained_s") >= NOTABLE * pl.col("path_s")).is_empty():
         return None
     return (
-        "Not explained: the path computes more than at the baseline, as when work moves to other "
-        "hosts, or less, because hosts computed while messages were under way."
+        "Not explained: the path computes more than at the baseline, for example because work "
+        "moved to other hosts, or less, because hosts computed while messages were in flight."
     )
 
 

@@ -163,7 +163,7 @@ def hardest_run(rows: pl.DataFrame) -> str:
 
 
 def what_differs(rows: pl.DataFrame) -> list[tuple[str, str]]:
-    """What tells two runs apart, with its unit: by more than a measurement may differ."""
+    """What sets two runs apart, with its unit: by more than a measurement may differ."""
     found = []
     for key, unit in (("rate_mbit_s", "Mbit/s"), ("rtt_ms", "ms")):
         known = rows[key].drop_nulls()

@@ -46,7 +46,7 @@ def draw(context: Context) -> Markup | None:
         return None
     problems = frame.group_by("message_mb").agg(pl.col("problem").n_unique())["problem"]
     if problems.max() == 1:
-        # The size of the message, which has a column, tells the problem.
+        # The size of the message, which has a column, states the problem.
         frame = frame.with_columns(problem=pl.lit(""))
     latencies = sorted(set(frame["latency_ms"]))
     rows = frame.select(KEYS).unique(maintain_order=True).rows()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 NAME = "transfer_raster"
-TOO_LITTLE = f"no run tells of {FEWEST} transfers to ranks"
+TOO_LITTLE = f"no run records {FEWEST} transfers to ranks"
 MOST_ROWS = 96
 #: Rows of this height carry a name; with more ranks they are lower and carry none.
 NAMED_ROWS, ROW, LOW_ROW = 24, 13, 5

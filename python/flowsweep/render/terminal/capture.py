@@ -248,7 +248,7 @@ def _print_pieces(console: Any, summary: Summary) -> None:
             f"{queued}, with {share} of the bytes, waited in a queue, and may be several"
             " writes each": found["queued_share"],
             f"{_whole_percent(found['far_share'])} seen far from the sender": found["far_share"],
-            f"{_whole_percent(found['unplaced_share'])} seen where RTTs do not tell how far": found[
+            f"{_whole_percent(found['unplaced_share'])} seen where RTTs do not show how far": found[
                 "unplaced_share"
             ],
         }

@@ -102,7 +102,7 @@ class Watch:
 
     def _look_at_sockets(self) -> None:
         for host in self._bed.hosts:
-            # What the kernel cannot tell now is seen at the next look.
+            # What the kernel cannot report now is seen at the next look.
             with contextlib.suppress(OSError):
                 for found in sockets.connections(host):
                     self._buffers["receive"].append(found.receive_buffer)

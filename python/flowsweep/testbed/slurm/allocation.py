@@ -144,9 +144,9 @@ class Allocation:
         return f"not ({' or '.join(words)})" if words else ""
 
     def remedy(self, machine: MachineSpec) -> str:
-        """Where Slurm tells of it, and how the sweep goes on."""
+        """Where Slurm explains it, and how the sweep goes on."""
         return (
-            f"scontrol show node {machine.login} tells of it; submit the sweep again, "
+            f"scontrol show node {machine.login} shows why; submit the sweep again, "
             f"with --exclude={machine.login} if it stays so: finished runs are kept"
         )
 
@@ -166,7 +166,7 @@ class Allocation:
             "PRTE_MCA_plm_slurm_args": "--overlap --mem=0 --mpi=none",
         }
         stale = [name for name in os.environ if name.startswith("SLURM_") and name not in KEPT]
-        # What daemons tell each other is no part of the experiment.
+        # What daemons send each other is no part of the experiment.
         apart = [("--prtemca", "prte_if_include", self.control)] if self.control else []
         return [
             *("env", *(f"--unset={name}" for name in stale)),
@@ -199,7 +199,7 @@ def _run_slurm(words: list[str]) -> str:
             f"testbed: {' '.join(words[:3])} failed",
             found=exported or "no answer",
             expected="the job that SLURM_JOB_ID names, running, and its controller",
-            remedy="sinfo and squeue tell whether Slurm works here",
+            remedy="sinfo and squeue show whether Slurm works here",
         )
     return done.stdout.strip()
 

@@ -141,7 +141,7 @@ def _too_few(allocation: Allocation, nodes: list[Node], needed: int) -> Flowswee
         f"testbed: {', '.join(silent)} of job {allocation.number} cannot be used",
         found="no command can be started there by srun",
         expected=f"{needed} nodes that answer, one for each host; {len(nodes)} do",
-        remedy=f"scontrol show node {named} tells of it; submit the sweep again with "
+        remedy=f"scontrol show node {named} shows why; submit the sweep again with "
         f"--exclude={named}: finished runs are kept",
     )
 

@@ -1,5 +1,5 @@
 //! The time of one TCP direction to what limited it: its application, its send buffer, the receiver's window,
-//! or the network; or to nobody where headers do not tell.
+//! or the network; or to nobody where headers do not show it.
 //!
 //! Seen from the sender's host. The time between two sends is one wait; what the sender could have done when
 //! the wait began, and what ended it, tell its cause, or which of the [`WaitKind`]s it is that the waits around it
