@@ -2,55 +2,29 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import os
 import shlex
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import signals
-from flowsweep.testbed import emulation, launch, program
+from flowsweep.testbed import emulation, launch
 from flowsweep.testbed.lacking import LackingError
-from flowsweep.testbed.machines import idle, serve
+from flowsweep.testbed.machines import idle, program, serve
+from flowsweep.testbed.machines.bed import AsTheyAre, Bed
 from flowsweep.testbed.machines.machine import Machine
 from flowsweep.testbed.result import RunResult
-from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.spec import ALWAYS
 
 if TYPE_CHECKING:
     from flowsweep.testbed.machines.reach import Links, Reach
     from flowsweep.testbed.machines.spec import MachinesSpec
-    from flowsweep.testbed.servers import Servers
 
 OFFLOADS = ("tso", "gso", "gro", "lro")
-
-PROGRAM = """#!/bin/sh
-# Started in a session of its own; the keeper ends the whole of it.
-echo $$ >>{folder}/program.pid
-cd {folder} || exit 2
-{exports}
-begin=$(date +%s%N)
-sh -c {command}
-code=$?
-echo $begin $(date +%s%N) >prog-{rank}.time
-exit $code
-"""
-ON = """#!/bin/sh
-# Runs a command on a machine of the experiment: on HOST COMMAND...
-host=$1
-shift
-case $host in
-{cases}
-*) echo "on: no host is called $host" >&2; exit 2 ;;
-esac
-exec "$@"
-"""
 
 
 def run(
@@ -73,33 +47,6 @@ def run(
         links = links_between(machines) if links_between is not None else AsTheyAre()
         with signals.cleaning(lambda: _leave(reach, links, machines)):
             return _run(spec, Bed(reach, links, machines, folder), begin)
-
-
-class AsTheyAre:
-    """Links that are left as they are."""
-
-    def start(self) -> None:
-        """Does nothing: there are no links to make."""
-
-    def check_alive(self) -> None:
-        """Does nothing: the links are the network as it is."""
-
-    def stop(self) -> dict[str, Any]:
-        """What stands in run.json."""
-        return {"backend": "none", "backend_reason": "real machines", "links": []}
-
-    def leave(self) -> None:
-        """Does nothing: there are no links to make."""
-
-
-@dataclass(frozen=True)
-class Bed:
-    """What is up during a run; `folder` is ours."""
-
-    reach: Reach
-    links: Links
-    machines: list[Machine]
-    folder: Path
 
 
 def _leave(reach: Reach, links: Links, machines: list[Machine]) -> None:
@@ -128,12 +75,12 @@ def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
     counted = {machine.name: machine.counters() for machine in machines}
     ready = time.monotonic()
     lacking = _find_lacking(spec, machines)
-    environment = _environment(spec, machines, folder)
+    environment = program.environment(spec, machines, folder)
     serving = serve.on_machines(spec, machines, environment, folder)
     failure, spoiled = lacking or serving.start(), None
     start = time.time_ns()
     if failure is None:
-        failure, spoiled = _program(spec, bed, environment, serving)
+        failure, spoiled = program.run(spec, bed, environment, serving)
     end = time.time_ns()
     failure = serving.failure() or failure
     serve.end(spec, machines, serving)
@@ -218,117 +165,6 @@ def _filter(spec: MachinesSpec, reach: Reach, machine: Machine) -> str:
     to_them = " or ".join(f"dst host {one.address}" for one in spec.machines)
     unseen = reach.unseen(machine.described)
     return f"({from_them}) and ({to_them})" + (f" and {unseen}" if unseen else "")
-
-
-def network(spec: MachinesSpec) -> str:
-    """The least network that holds the addresses of all machines."""
-    found = ipaddress.ip_network(spec.machines[0].address)
-    for machine in spec.machines:
-        while ipaddress.ip_address(machine.address) not in found:
-            found = found.supernet()
-    return str(found)
-
-
-def _program(
-    spec: MachinesSpec, bed: Bed, environment: dict[str, str], serving: Servers
-) -> tuple[str | None, str | None]:
-    """Why it failed, and what spoiled the run."""
-    machines = bed.machines
-    by_name = {machine.name: machine for machine in machines}
-
-    def look() -> None:
-        for machine in machines:
-            machine.check_alive()
-        bed.links.check_alive()
-        serving.check()
-
-    commands = []
-    if spec.start == "hosts":
-        for rank, host in enumerate(spec.ranks):
-            machine = by_name[host]
-            name = f"prog-{rank}.sh"
-            machine.put(name, _script(spec, machine, rank, environment).encode(), mode="700")
-            start = f"setsid --wait {shlex.quote(machine.folder)}/{name}"
-            commands.append(machine.words(start))
-    elif spec.start == "mpirun":
-        commands.append(_mpirun(spec, bed))
-    else:
-        commands.append(spec.program)
-    # What was started there ends with its keeper at the latest.
-    try:
-        done = program.run_commands(
-            [(words, environment) for words in commands],
-            os.environ,
-            bed.folder,
-            Path(spec.folder) / program.LOG,
-            limit_s=spec.timeout_s,
-            look=look,
-        )
-    except ServerError as error:
-        return str(error), None
-    return done.failure, done.spoiled if spec.start == "mpirun" else None
-
-
-def _environment(spec: MachinesSpec, machines: list[Machine], folder: Path) -> dict[str, str]:
-    cases = "\n".join(
-        # The command is the last word.
-        f'{one.name}) set -- {shlex.join(one.words("")[:-1])} "$*" ;;'
-        for one in machines
-    )
-    on = folder / "on"
-    on.write_text(ON.format(cases=cases))
-    on.chmod(0o755)
-    sites = {host.name: host.site for host in spec.hosts}
-    return {
-        "PATH": f"{folder}:{os.environ.get('PATH', os.defpath)}",
-        "FLOWSWEEP_HOSTS": ",".join(f"{one.name}={one.address}" for one in machines),
-        "FLOWSWEEP_SITES": ",".join(f"{one.name}={sites[one.name]}" for one in machines),
-        "FLOWSWEEP_MACHINES": ",".join(f"{one.own_name}={one.name}" for one in machines),
-        "FLOWSWEEP_PROBLEM": spec.problem,
-        "FLOWSWEEP_OUTPUT": spec.output,
-    }
-
-
-def _script(spec: MachinesSpec, machine: Machine, rank: int, environment: dict[str, str]) -> str:
-    own = {
-        **{name: value for name, value in environment.items() if name != "PATH"},
-        "FLOWSWEEP_OUTPUT": f"{machine.folder}/app.json",
-        "FLOWSWEEP_HOST": machine.name,
-        "FLOWSWEEP_RANK": str(rank),
-        "FLOWSWEEP_RANKS": str(len(spec.ranks)),
-    }
-    return PROGRAM.format(
-        folder=shlex.quote(machine.folder),
-        exports=serve.exports(own),
-        command=shlex.quote(spec.program[-1]),
-        rank=rank,
-    )
-
-
-def _mpirun(spec: MachinesSpec, bed: Bed) -> list[str]:
-    """As `launch.mpirun`; app.json is written where rank 0 runs."""
-    machines = bed.machines
-    login = {machine.name: machine.login for machine in machines}
-    slots: dict[str, int] = {}
-    for host in spec.ranks:
-        slots[login[host]] = slots.get(login[host], 0) + 1
-    first = next(machine for machine in machines if machine.name == spec.ranks[0])
-    words = [f"{first.folder}/app.json" if word == spec.output else word for word in spec.program]
-    whole = [
-        str(launch.program_path("mpirun")),
-        *("--host", ",".join(f"{host}:{count}" for host, count in slots.items())),
-        *("-np", str(len(spec.ranks))),
-        *("--map-by", "slot", "--bind-to", "none"),
-        *("-x", "FLOWSWEEP_HOSTS", "-x", "FLOWSWEEP_SITES", "-x", "FLOWSWEEP_MACHINES"),
-        *(("-x", "PYTHONPATH") if "PYTHONPATH" in os.environ else ()),
-        *("--mca", "pml", "ob1", "--mca", "btl", "self,tcp"),
-        *("--mca", "btl_tcp_if_include", network(spec)),
-        *("--mca", "btl_tcp_disable_family", "6"),
-        *("--mca", "mpi_yield_when_idle", "1"),
-        *spec.mpirun_options,
-        *words,
-    ]
-    return bed.reach.mpirun(whole)
 
 
 def _fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
