@@ -31,9 +31,23 @@ class AsTheyAre:
 
 @dataclass(frozen=True)
 class Bed:
-    """What is up during a run; `folder` is ours."""
+    """What is up during a run.
+
+    Attributes:
+        reach: How the machines are reached.
+        links: The links between them.
+        machines: All machines of the run.
+        folder: A folder of ours on this machine, for the time of the run.
+    """
 
     reach: Reach
     links: Links
     machines: list[Machine]
     folder: Path
+
+    def leave(self) -> None:
+        """Puts each machine back, and closes all connections."""
+        self.links.leave()
+        for machine in self.machines:
+            machine.leave()
+        self.reach.leave([machine.described for machine in self.machines])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from flowsweep import signals
 from flowsweep.testbed import emulation, launch
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from flowsweep.testbed.machines.reach import Links, Reach
     from flowsweep.testbed.machines.spec import MachinesSpec
 
+T = TypeVar("T")
 OFFLOADS = ("tso", "gso", "gro", "lro")
 
 
@@ -45,89 +46,126 @@ def run(
         reach = reach_from(folder)
         machines = [Machine(machine, reach, sudo=spec.sudo) for machine in spec.machines]
         links = links_between(machines) if links_between is not None else AsTheyAre()
-        with signals.cleaning(lambda: _leave(reach, links, machines)):
-            return _run(spec, Bed(reach, links, machines, folder), begin)
+        bed = Bed(reach, links, machines, folder)
+        with signals.cleaning(bed.leave):
+            return _run(spec, bed, begin)
 
 
-def _leave(reach: Reach, links: Links, machines: list[Machine]) -> None:
-    """Each machine is put back, and no connection stays."""
-    links.leave()
-    for machine in machines:
-        machine.leave()
-    reach.leave([machine.described for machine in machines])
+class Counters(NamedTuple):
+    """The counters of a machine: packets, CPU pressure (us or -1) and its uptime (s)."""
+
+    received: int
+    sent: int
+    pressure_us: int
+    uptime_s: float
+
+
+class Observation(NamedTuple):
+    """What is seen of the machines while nothing runs: RTTs by pair, counters by machine."""
+
+    rtts_ns: dict[idle.Pair, int]
+    counters: dict[str, Counters]
+
+    @classmethod
+    def make(cls, spec: MachinesSpec, machines: list[Machine]) -> Observation:
+        """Looks at all of them."""
+        rtts_ns = idle.round_trips(spec, machines)
+        return cls(rtts_ns, {machine.name: Counters(*machine.counters()) for machine in machines})
+
+
+class Execution(NamedTuple):
+    """The program from its start to its end, as `RunResult` has it."""
+
+    start_ns: int
+    end_ns: int
+    failure: str | None
+    spoiled: str | None
 
 
 def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
-    machines, folder = bed.machines, bed.folder
+    machines = bed.machines
+    _set_up(spec, bed)
+    before = Observation.make(spec, machines)
+    ready = time.monotonic()
+    execution = _execute(spec, bed)
+    done = time.monotonic()
+    after = Observation.make(spec, machines)
+    tcp = _read_tcp(spec, machines)
+    emulator = bed.links.stop()
+    manifests = _collect_captures(spec, machines)
+    pressure = _compute_pressure(before.counters, after.counters)
+    return RunResult(
+        start_ns=execution.start_ns,
+        end_ns=execution.end_ns,
+        failure=execution.failure,
+        spoiled=execution.spoiled,
+        faults=[
+            *idle.faults(spec, manifests, before.rtts_ns, after.rtts_ns, pressure),
+            *emulation.lateness_faults(spec, emulator),
+        ],
+        tcp=tcp,
+        emulator=emulator,
+        machine={"cpu_pressure": max(pressure.values(), default=None), "by_host": pressure},
+        frames=_count_frames(before.counters, after.counters),
+        paths=_describe_paths(before.rtts_ns, after.rtts_ns),
+        program_s=None if execution.failure else _longest_program_s(machines),
+        cost_s={
+            "set_up": round(ready - begin, 4),
+            "program": round(done - ready, 4),
+            "take_down": round(time.monotonic() - done, 4),
+        },
+    )
+
+
+def _set_up(spec: MachinesSpec, bed: Bed) -> None:
+    """Starts a keeper on each machine, then the links between them."""
+    machines = bed.machines
     agent = launch.program_path("flowsweep-capture")
-    everywhere = ThreadPoolExecutor(len(machines)).map
-    list(
-        everywhere(
-            lambda machine: machine.prepare(agent, _settings(spec, bed.reach, machine)), machines
-        )
+    _do_at_once(
+        machines, lambda machine: machine.prepare(agent, _settings(spec, bed.reach, machine))
     )
     for machine in machines:
         machine.keep()
     for machine in machines:
         machine.wait_ready()
     bed.links.start()
-    before = idle.round_trips(spec, machines)
-    counted = {machine.name: machine.counters() for machine in machines}
-    ready = time.monotonic()
-    lacking = _find_lacking(spec, machines)
-    environment = program.environment(spec, machines, folder)
-    serving = serve.on_machines(spec, machines, environment, folder)
-    failure, spoiled = lacking or serving.start(), None
-    start = time.time_ns()
+
+
+def _execute(spec: MachinesSpec, bed: Bed) -> Execution:
+    """Runs the program between start and end of its servers."""
+    machines = bed.machines
+    environment = program.environment(spec, machines, bed.folder)
+    serving = serve.on_machines(spec, machines, environment, bed.folder)
+    failure, spoiled = _find_lacking(spec, machines) or serving.start(), None
+    start_ns = time.time_ns()
     if failure is None:
         failure, spoiled = program.run(spec, bed, environment, serving)
-    end = time.time_ns()
+    end_ns = time.time_ns()
     failure = serving.failure() or failure
     serve.end(spec, machines, serving)
-    done = time.monotonic()
-    after = idle.round_trips(spec, machines)
-    ended = {machine.name: machine.counters() for machine in machines}
+    return Execution(start_ns, end_ns, failure, spoiled)
+
+
+def _read_tcp(spec: MachinesSpec, machines: list[Machine]) -> dict[str, str]:
+    """TCP's settings on the first machine."""
     tcp = machines[0].tcp()
-    if spec.congestion is not None and lacking is None:
+    if spec.congestion is not None and _find_lacking(spec, machines) is None:
         tcp["congestion_control"] = spec.congestion  # it is in the routes
-    emulator = bed.links.stop()
+    return tcp
+
+
+def _collect_captures(spec: MachinesSpec, machines: list[Machine]) -> dict[str, dict[str, Any]]:
+    """Ends the captures and brings them here; the manifests by machine."""
     for machine in machines:
         machine.ask_to_stop()
     for machine in machines:
         machine.wait_stopped()
-    manifests = dict(everywhere(lambda machine: _fetch(spec, machine), machines))
-    pressure = _pressure(counted, ended)
-    spans = [span for machine in machines for span in _spans(machine)] if not failure else []
-    return RunResult(
-        start_ns=start,
-        end_ns=end,
-        failure=failure,
-        spoiled=spoiled,
-        faults=[
-            *idle.faults(spec, manifests, before, after, pressure),
-            *emulation.lateness_faults(spec, emulator),
-        ],
-        tcp=tcp,
-        emulator=emulator,
-        machine={"cpu_pressure": max(pressure.values(), default=None), "by_host": pressure},
-        frames={
-            name: {
-                "received": ended[name][0] - counted[name][0],
-                "sent": ended[name][1] - counted[name][1],
-            }
-            for name in ended
-        },
-        paths=[
-            {"between": pair, "rtt_ns": rtt, "rtt_after_ns": later, "rate_bit_s": None}
-            for (pair, rtt), later in zip(before.items(), after.values(), strict=True)
-        ],
-        cost_s={
-            "set_up": round(ready - begin, 4),
-            "program": round(done - ready, 4),
-            "take_down": round(time.monotonic() - done, 4),
-        },
-        program_s=max(spans, default=None),
-    )
+    return dict(_do_at_once(machines, lambda machine: _fetch(spec, machine)))
+
+
+def _do_at_once(machines: list[Machine], work: Callable[[Machine], T]) -> list[T]:
+    """Does the same with all machines, each in a thread; the results in their order."""
+    return list(ThreadPoolExecutor(len(machines)).map(work, machines))
 
 
 def _find_lacking(spec: MachinesSpec, machines: list[Machine]) -> str | None:
@@ -161,8 +199,8 @@ def _filter(spec: MachinesSpec, reach: Reach, machine: Machine) -> str:
     """What the machines of the experiment send each other, without what reaches them."""
     if spec.capture_filter:
         return spec.capture_filter
-    from_them = " or ".join(f"src host {one.address}" for one in spec.machines)
-    to_them = " or ".join(f"dst host {one.address}" for one in spec.machines)
+    from_them = " or ".join(f"src host {sender.address}" for sender in spec.machines)
+    to_them = " or ".join(f"dst host {receiver.address}" for receiver in spec.machines)
     unseen = reach.unseen(machine.described)
     return f"({from_them}) and ({to_them})" + (f" and {unseen}" if unseen else "")
 
@@ -182,7 +220,12 @@ def _fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
     return machine.name, manifest
 
 
-def _spans(machine: Machine) -> list[float]:
+def _longest_program_s(machines: list[Machine]) -> float | None:
+    """Seconds of the program that took longest; None where none has noted its times."""
+    return max((span for machine in machines for span in _program_spans(machine)), default=None)
+
+
+def _program_spans(machine: Machine) -> list[float]:
     """Seconds that each program took there by the machine's clock, without ssh's own time."""
     folder = shlex.quote(machine.folder)
     printed = machine.run(f"cd {folder} && cat prog-*.time 2>/dev/null; rm -f prog-*.time; true")
@@ -190,14 +233,35 @@ def _spans(machine: Machine) -> list[float]:
     return [(end - begin) / 1e9 for begin, end in times]
 
 
-def _pressure(
-    before: dict[str, tuple[int, int, int, float]], after: dict[str, tuple[int, int, int, float]]
-) -> dict[str, float]:
+def _compute_pressure(before: dict[str, Counters], after: dict[str, Counters]) -> dict[str, float]:
     """The share of the program's time, by machine, in which some process waited for a core."""
-    found = {}
-    for name, (_, _, pressure, uptime) in after.items():
-        span = uptime - before[name][3]
-        if pressure >= 0 and span > 0:
+    shares = {}
+    for name, ended in after.items():
+        span_s = ended.uptime_s - before[name].uptime_s
+        if ended.pressure_us >= 0 and span_s > 0:
+            waited_s = (ended.pressure_us - before[name].pressure_us) / 1e6
             # The clock of /proc/uptime has steps of 10 ms.
-            found[name] = min(1.0, round((pressure - before[name][2]) / 1e6 / span, 4))
-    return found
+            shares[name] = min(1.0, round(waited_s / span_s, 4))
+    return shares
+
+
+def _count_frames(
+    before: dict[str, Counters], after: dict[str, Counters]
+) -> dict[str, dict[str, int]]:
+    """The frames that each machine received and sent meanwhile."""
+    return {
+        name: {
+            "received": ended.received - before[name].received,
+            "sent": ended.sent - before[name].sent,
+        }
+        for name, ended in after.items()
+    }
+
+
+def _describe_paths(
+    before: dict[idle.Pair, int], after: dict[idle.Pair, int]
+) -> list[dict[str, Any]]:
+    return [
+        {"between": pair, "rtt_ns": rtt, "rtt_after_ns": later, "rate_bit_s": None}
+        for (pair, rtt), later in zip(before.items(), after.values(), strict=True)
+    ]

@@ -44,32 +44,18 @@ exec "$@"
 def run(
     spec: MachinesSpec, bed: Bed, environment: dict[str, str], serving: Servers
 ) -> tuple[str | None, str | None]:
-    """Why it failed, and what spoiled the run."""
-    machines = bed.machines
-    by_name = {machine.name: machine for machine in machines}
+    """Runs the program to its end; why it failed, and what spoiled the run."""
 
     def look() -> None:
-        for machine in machines:
+        for machine in bed.machines:
             machine.check_alive()
         bed.links.check_alive()
         serving.check()
 
-    commands = []
-    if spec.start == "hosts":
-        for rank, host in enumerate(spec.ranks):
-            machine = by_name[host]
-            name = f"prog-{rank}.sh"
-            machine.put(name, _script(spec, machine, rank, environment).encode(), mode="700")
-            start = f"setsid --wait {shlex.quote(machine.folder)}/{name}"
-            commands.append(machine.words(start))
-    elif spec.start == "mpirun":
-        commands.append(_mpirun(spec, bed))
-    else:
-        commands.append(spec.program)
     # What was started there ends with its keeper at the latest.
     try:
         done = program.run_commands(
-            [(words, environment) for words in commands],
+            [(words, environment) for words in _commands(spec, bed, environment)],
             os.environ,
             bed.folder,
             Path(spec.folder) / program.LOG,
@@ -79,6 +65,28 @@ def run(
     except ServerError as error:
         return str(error), None
     return done.failure, done.spoiled if spec.start == "mpirun" else None
+
+
+def _commands(spec: MachinesSpec, bed: Bed, environment: dict[str, str]) -> list[list[str]]:
+    """The words of each process that is started here."""
+    if spec.start == "hosts":
+        return _start_ranks(spec, bed.machines, environment)
+    if spec.start == "mpirun":
+        return [_mpirun(spec, bed)]
+    return [spec.program]
+
+
+def _start_ranks(
+    spec: MachinesSpec, machines: list[Machine], environment: dict[str, str]
+) -> list[list[str]]:
+    """Puts a script of each rank on its machine; the words that start it there."""
+    by_name = {machine.name: machine for machine in machines}
+    commands = []
+    for rank, host in enumerate(spec.ranks):
+        machine, name = by_name[host], f"prog-{rank}.sh"
+        machine.put(name, _script(spec, machine, rank, environment).encode(), mode="700")
+        commands.append(machine.words(f"setsid --wait {shlex.quote(machine.folder)}/{name}"))
+    return commands
 
 
 def environment(spec: MachinesSpec, machines: list[Machine], folder: Path) -> dict[str, str]:
