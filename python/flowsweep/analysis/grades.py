@@ -147,9 +147,9 @@ def grade(facts: Mapping[str, Any]) -> Grade:
 
 def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
     """The grade of a file with an interface per row: the worst; its notes add the rows up."""
-    each = [grade(row) for row in rows] or [grade({})]
-    if len(each) == 1:
-        return each[0]
+    grades = [grade(row) for row in rows] or [grade({})]
+    if len(grades) == 1:
+        return grades[0]
     sums: dict[str, Any] = {key: sum(_number(row, key) for row in rows) for key in SUMMED}
     steps = [
         row["largest_step_back_ns"] for row in rows if row.get("largest_step_back_ns") is not None
@@ -160,12 +160,13 @@ def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
     # These values are of the whole capture: every row of an interface has the same.
     for key in OF_ALL_INTERFACES:
         sums[key] = rows[0].get(key)
-    found = {(note.key, note.grade) for one in each for note in one.notes}
+    letters: dict[str, set[str]] = {}
+    for note in (note for row_grade in grades for note in row_grade.notes):
+        letters.setdefault(note.key, set()).add(note.grade)
     notes = tuple(
-        replace(note, grade=max((g for key, g in found if key == note.key), key=ORDER.index))
-        for note in grade(sums).notes
+        replace(note, grade=max(letters[note.key], key=ORDER.index)) for note in grade(sums).notes
     )
-    return Grade(max((one.letter for one in each), key=ORDER.index), notes)
+    return Grade(max((row_grade.letter for row_grade in grades), key=ORDER.index), notes)
 
 
 def _number(facts: Mapping[str, Any], key: str) -> int:
@@ -316,12 +317,10 @@ COLUMNS = {
 
 def rows(facts: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     """Rows with `COLUMNS` from those of the model `capture_facts`."""
-    graded = [(row["capture"], grade(row)) for row in facts]
-    return [
-        (
-            capture, one.letter, one.rank, one.reasons,
-            GAPS not in one.forbidden, CONTENT not in one.forbidden, one.letter != "D",
-            DELAYS not in one.forbidden,
-        )
-        for capture, one in graded
-    ]  # fmt: skip
+    return [_row(capture_facts["capture"], grade(capture_facts)) for capture_facts in facts]
+
+
+def _row(capture: int, graded: Grade) -> tuple[Any, ...]:
+    allowed = [claim not in graded.forbidden for claim in (GAPS, CONTENT)]
+    has_traffic, has_delays = graded.letter != "D", DELAYS not in graded.forbidden
+    return (capture, graded.letter, graded.rank, graded.reasons, *allowed, has_traffic, has_delays)
