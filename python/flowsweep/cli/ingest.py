@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flowsweep import signals
 from flowsweep.cli.arguments import Parser, add_output, add_reading
@@ -30,6 +31,9 @@ from flowsweep.units import counted
 if TYPE_CHECKING:
     from flowsweep._parsers import Summary
     from flowsweep.zeek.convert import Converted
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def arguments(parser: Parser) -> None:
@@ -91,7 +95,7 @@ def write(
     total = sum(summary["packets"] for summary in summaries)
     counts = [f"{counted(len({*recordings.captures, *recordings.logs}), 'host')}"]
     counts += [counted(total, "packet")] if summaries else []
-    counts += [counted(sum(one.logs for one in converted), "Zeek log")] if converted else []
+    counts += [counted(sum(log.logs for log in converted), "Zeek log")] if converted else []
     print(f"{recordings.run}: {', '.join(counts)} -> {output}", file=sys.stderr)
     for path in recordings.passed_over:
         print(note_passed_over(path), file=sys.stderr)
@@ -154,10 +158,10 @@ def _match(run_dir: Path, tables: _Tables) -> None:
 
     lacking = "not matched"
     try:
-        found = hosts.find([run_dir], {})
-        by_host.write(found, place)
+        matched_hosts = hosts.find([run_dir], {})
+        by_host.write(matched_hosts, place)
         lacking = "no critical path"
-        folders = {host.name: place(host.name, "fates").parent for host in found}
+        folders = {host.name: place(host.name, "fates").parent for host in matched_hosts}
         table.write(folders, place, run_dir / "run.json")
     except FlowsweepError as error:
         print(f"note: {lacking}: {error}", file=sys.stderr)
@@ -174,8 +178,6 @@ def _run_zeek(
     Raises:
         FlowsweepError: Zeek is not there.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     from flowsweep.runs.arrivals import in_order
     from flowsweep.zeek import program
 
@@ -186,7 +188,7 @@ def _run_zeek(
         f"udp_inactivity_timeout={options.settings.udp_timeout_ns / 1e9:.9f}sec",
     ]
 
-    def one(item: tuple[int, Sequence[Path]]) -> list[Path] | FlowsweepError:
+    def read_logs(item: tuple[int, Sequence[Path]]) -> list[Path] | FlowsweepError:
         number, files = item
         folder = scratch / str(number)
         folder.mkdir()
@@ -195,19 +197,44 @@ def _run_zeek(
         except FlowsweepError as error:
             return error
 
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+    def kill_all() -> None:
+        for process in running:
+            process.kill()
+
+    outcomes = _do_at_once(read_logs, list(enumerate(hosts.values())), _count_cores(), kill_all)
+    by_host = dict(zip(hosts, outcomes, strict=True))
+    logs = {host: made for host, made in by_host.items() if isinstance(made, list)}
+    refused = {host: made for host, made in by_host.items() if isinstance(made, FlowsweepError)}
+    return logs, refused
+
+
+def _count_cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _do_at_once(
+    work: Callable[[T], R], items: Sequence[T], workers: int, stop: Callable[[], None]
+) -> list[R]:
+    """Does the work on all items in threads; calls `stop` where one fails or a signal comes.
+
+    Args:
+        work: What is done with an item.
+        items: They, in the order of the results.
+        workers: How many threads there are.
+        stop: Ends the work that is under way.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
+            # A thread that a signal interrupts while it starts would not be waited for.
             with signals.hold():
-                waiting = [pool.submit(one, item) for item in enumerate(hosts.values())]
-            found = {host: some.result() for host, some in zip(hosts, waiting, strict=True)}
+                waiting = [pool.submit(work, item) for item in items]
+            return [future.result() for future in waiting]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in running:
-                process.kill()
+            stop()
             raise
-    logs = {host: made for host, made in found.items() if isinstance(made, list)}
-    refused = {host: made for host, made in found.items() if isinstance(made, FlowsweepError)}
-    return logs, refused
 
 
 def _count_dropped(captures: Sequence[Path]) -> int | None:
@@ -219,12 +246,12 @@ def _count_dropped(captures: Sequence[Path]) -> int | None:
 
 def _tell_lost(converted: Sequence[Converted]) -> bool:
     """Prints what was damaged in logs; returns whether something was."""
-    if not any(one.faults or one.damage for one in converted):
+    if not any(log.faults or log.damage for log in converted):
         return False
     from flowsweep.cli import zeek_logs
 
-    found = [zeek_logs.tell(one) for one in converted]
-    return any(found)
+    lost = [zeek_logs.tell(log) for log in converted]
+    return any(lost)
 
 
 class _Tables:
@@ -271,19 +298,17 @@ def _ingest_hosts(
     drops: Mapping[str, Drops],
 ) -> list[Summary]:
     """Writes the tables of every host's capture."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    workers = options.threads or len(os.sched_getaffinity(0))
+    workers = options.threads or _count_cores()
     # Hosts are the better unit of work; threads left over help within a host.
     options = options._replace(threads=max(1, workers // len(hosts)))
-    is_stopped = False
+    stopped = threading.Event()
 
     def look(_read: int, _packets: int) -> None:
         # Signals come to the main thread alone.
-        if is_stopped:
+        if stopped.is_set():
             raise KeyboardInterrupt
 
-    def one(item: tuple[str, Sequence[Path]]) -> Summary:
+    def write_host(item: tuple[str, Sequence[Path]]) -> Summary:
         host, files = item
         named = list(zip(files, _make_distinct(files), strict=True))
         paths = {table: tables.folder / tables.below(host, table) for table in options.tables}
@@ -293,16 +318,7 @@ def _ingest_hosts(
         )
         return write_tables(named, paths, finally_at, options, look, drops=known_drops)
 
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        try:
-            # A thread that a signal interrupts while it starts would not be waited for.
-            with signals.hold():
-                waiting = [pool.submit(one, item) for item in hosts.items()]
-            return [some.result() for some in waiting]
-        except BaseException:
-            is_stopped = True
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    return _do_at_once(write_host, list(hosts.items()), workers, stopped.set)
 
 
 def _make_distinct(files: Sequence[Path]) -> list[str]:
