@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.outcome_names import COMPLETION
-from flowsweep.render import axes, brackets, charts, cuts, theme
+from flowsweep.render import axes, brackets, charts, completion_caption, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 SAMPLES = 8
 HEIGHT, HALF_HEIGHT = 260, 190
 LEVELS = ((1.1, "1.1 gradual"), (1.5, "1.5 severe"))
-MAX_SINGLE_RUNS = 400
-MAX_REASONS = 2
 
 
 def figure(context: Context, axis: Axis) -> Figure | None:
@@ -53,7 +50,7 @@ def figure(context: Context, axis: Axis) -> Figure | None:
         chart = charts.concat(*panels, columns=2, align="all")
     return Figure(
         name=f"completion_by_{axis.name}",
-        caption=_caption(context, axis, rows),
+        caption=completion_caption.caption(context, axis, rows),
         notes=sentence(
             None if rows["runs_left_out"].sum() else "No run at these points was left out.",
             f"Lines: linear in {'RTT' if axis.name == 'rtt' else '1/rate'}, as the thresholds.",
@@ -173,7 +170,7 @@ def _runs(
     timed = runs.filter(pl.col("slowdown").is_not_null() & (pl.col("x") > 0))
     marks = []
     used = timed.filter("is_used")
-    if 0 < used.height <= MAX_SINGLE_RUNS:
+    if 0 < used.height <= completion_caption.MAX_SINGLE_RUNS:
         dots = charts.Chart(values([_run(row) for row in used.iter_rows(named=True)])).mark(
             "point", size=14, opacity=0.45, color=one.colour, clip=True
         )
@@ -273,74 +270,3 @@ def _threshold_marks(
         place = 8 if row["level"] < 1.3 else 24
         marks.append(text.encode(x=x, y=charts.value(place), text="text:N"))
     return marks
-
-
-def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
-    """Valid runs along the axis of the application that has most."""
-    runs = context.model("sweep_runs").filter(
-        (pl.col("axis") == axis.name) & (pl.col("outcome") == COMPLETION) & pl.col("is_used")
-    )
-    return max(context.select_series(runs, one).height for one in context.series_in(rows))
-
-
-def _medians_of(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
-    """What a point is the median of."""
-    valid = rows["runs_used"].filter(rows["runs_used"] > 0)
-    if valid.is_empty():
-        return "No run at these points counts."
-    used = numbers.plural(int(valid.sum()), "run")
-    least, most = valid.min(), valid.max()
-    if most == 1:
-        return f"Points: one valid run each ({used})."
-    per_point = str(least) if least == most else f"{least!s} to {most!s}"
-    are_drawn = _most_single(context, axis, rows) <= MAX_SINGLE_RUNS
-    single = "" if are_drawn else f", where an application has up to {MAX_SINGLE_RUNS}"
-    return (
-        f"Points: medians of {per_point} valid runs each ({used}), small dots: single runs{single}."
-    )
-
-
-def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
-    out = int(rows["runs_left_out"].sum())
-    baseline = context.model("baselines")
-    times = "; ".join(
-        f"{one.label}: {numbers.estimate(row['completion_s'])} s at "
-        f"{numbers.estimate(row['rtt_ms'])} ms and {numbers.estimate(row['rate_mbit_s'])} Mbit/s"
-        for one in context.series_in(rows)
-        for row in context.select_series(baseline, one).iter_rows(named=True)
-    )
-    reasons = sorted({
-        reason
-        for joined in rows["left_out_because"].drop_nulls()
-        for reason in joined.split("; ")
-    })  # fmt: skip
-    if len(reasons) > MAX_REASONS:
-        reasons = [*reasons[:MAX_REASONS], f"{len(reasons) - MAX_REASONS} more, see Runs"]
-    drawn = rows.filter(pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0))
-    has_interval = not rows.filter(
-        pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
-    ).is_empty()
-    return sentence(
-        _medians_of(context, axis, rows),
-        f"Left out: {numbers.plural(out, 'run')} ({'; '.join(reasons)}), "
-        "drawn as a cross where it has a time."
-        if out
-        else None,
-        f"Baseline: {times}.",
-        "Vertical rules on points: 95 % interval."
-        if has_interval
-        else f"Fewer than {MIN_RUNS} runs a point, or at the baseline: no intervals.",
-        cuts.describe(
-            drawn.height,
-            rows.height,
-            f"points are drawn, those without a valid run or without a "
-            f"{axis.columns[0].head} are not",
-            f"completion_by_{axis.name}",
-        ),
-        "Dashes: smaller socket buffers."
-        if rows.group_by("app", "problem")
-        .agg(pl.col("buffer_bytes").n_unique())["buffer_bytes"]
-        .max()
-        != 1
-        else None,
-    )
