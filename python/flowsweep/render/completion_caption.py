@@ -22,49 +22,56 @@ MAX_REASONS = 2
 
 def caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
     """Says what the points are, what is left out, and what the baseline is."""
-    out = int(rows["runs_left_out"].sum())
-    baseline = context.model("baselines")
-    times = "; ".join(
-        f"{one.label}: {numbers.estimate(row['completion_s'])} s at "
-        f"{numbers.estimate(row['rtt_ms'])} ms and {numbers.estimate(row['rate_mbit_s'])} Mbit/s"
-        for one in context.series_in(rows)
-        for row in context.select_series(baseline, one).iter_rows(named=True)
-    )
-    reasons = sorted({
-        reason
-        for joined in rows["left_out_because"].drop_nulls()
-        for reason in joined.split("; ")
-    })  # fmt: skip
-    if len(reasons) > MAX_REASONS:
-        reasons = [*reasons[:MAX_REASONS], f"{len(reasons) - MAX_REASONS} more, see Runs"]
-    drawn = rows.filter(pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0))
-    has_interval = not rows.filter(
-        pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
-    ).is_empty()
+    is_drawn = pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0)
+    has_interval = pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
     return sentence(
-        _medians_of(context, axis, rows),
-        f"Left out: {numbers.plural(out, 'run')} ({'; '.join(reasons)}), "
-        "drawn as a cross where it has a time."
-        if out
-        else None,
-        f"Baseline: {times}.",
-        "Vertical rules on points: 95 % interval."
-        if has_interval
-        else f"Fewer than {MIN_RUNS} runs a point, or at the baseline: no intervals.",
+        _describe_points(context, axis, rows),
+        _describe_left_out(rows),
+        _describe_baselines(context, rows),
+        f"Fewer than {MIN_RUNS} runs a point, or at the baseline: no intervals."
+        if rows.filter(has_interval).is_empty()
+        else "Vertical rules on points: 95 % interval.",
         cuts.describe(
-            drawn.height,
+            rows.filter(is_drawn).height,
             rows.height,
             f"points are drawn, those without a valid run or without a "
             f"{axis.columns[0].head} are not",
             f"completion_by_{axis.name}",
         ),
-        "Dashes: smaller socket buffers."
-        if rows.group_by("app", "problem")
-        .agg(pl.col("buffer_bytes").n_unique())["buffer_bytes"]
-        .max()
-        != 1
-        else None,
+        "Dashes: smaller socket buffers." if _are_buffers_varied(rows) else None,
     )
+
+
+def _describe_left_out(rows: pl.DataFrame) -> str | None:
+    """Says how many runs are left out, and why."""
+    runs = int(rows["runs_left_out"].sum())
+    if not runs:
+        return None
+    texts = rows["left_out_because"].drop_nulls()
+    reasons = sorted({reason for joined in texts for reason in joined.split("; ")})
+    if len(reasons) > MAX_REASONS:
+        reasons = [*reasons[:MAX_REASONS], f"{len(reasons) - MAX_REASONS} more, see Runs"]
+    return (
+        f"Left out: {numbers.plural(runs, 'run')} ({'; '.join(reasons)}), "
+        "drawn as a cross where it has a time."
+    )
+
+
+def _describe_baselines(context: Context, rows: pl.DataFrame) -> str:
+    """The time of each application at its baseline."""
+    baselines = context.model("baselines")
+    times = "; ".join(
+        f"{application.label}: {numbers.estimate(row['completion_s'])} s at "
+        f"{numbers.estimate(row['rtt_ms'])} ms and {numbers.estimate(row['rate_mbit_s'])} Mbit/s"
+        for application in context.series_in(rows)
+        for row in context.select_series(baselines, application).iter_rows(named=True)
+    )
+    return f"Baseline: {times}."
+
+
+def _are_buffers_varied(rows: pl.DataFrame) -> bool:
+    sizes = rows.group_by("app", "problem").agg(pl.col("buffer_bytes").n_unique())
+    return sizes["buffer_bytes"].max() != 1
 
 
 def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
@@ -75,8 +82,8 @@ def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
     return max(context.select_series(runs, one).height for one in context.series_in(rows))
 
 
-def _medians_of(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
-    """What a point is the median of."""
+def _describe_points(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
+    """Says what a point is the median of."""
     valid = rows["runs_used"].filter(rows["runs_used"] > 0)
     if valid.is_empty():
         return "No run at these points counts."
