@@ -2,34 +2,21 @@
 //! apart from what counting needs, so that each stage reads only its own.
 
 mod append;
+mod decoder;
+mod listed;
 mod sifted;
 
 use foldhash::fast::RandomState;
 
 use crate::capture::sizes::{LARGEST, SMALLEST_SHARED};
 use crate::common::memory::use_large_pages;
-use crate::decode::fast::Recent;
-use crate::decode::rdma::Rdma;
 use crate::decode::segment::{Owner, Segment};
-use crate::decode::{Outer, Packet, TcpOptions};
 use crate::records::RecordPlace;
 use crate::sift::held::Refusal;
 use crate::sift::identity::Identity;
-
-/// TCP options of the packet at `position` of the chunk.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ListedOptions {
-    pub position: u32,
-    pub options: TcpOptions,
-}
-
-/// The tunnel around the packet at `position` of the chunk, and whether that was sent by its key's higher endpoint.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Tunnelled {
-    pub position: u32,
-    pub from_high: bool,
-    pub outer: Outer,
-}
+use decoder::Decoder;
+use listed::Listed;
+pub(crate) use listed::ListedOptions;
 
 /// Options: what a chunk keeps of packets, and whether it verifies checksums.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,19 +39,13 @@ pub(crate) struct ChunkOptions {
 }
 
 /// Packets in the order of the capture.
-#[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Chunk {
     /// Owners of the packets whose connections are not found yet.
     owners: Vec<Owner>,
     /// Number of packets whose connections are found.
     found: usize,
     pub segments: Vec<Segment>,
-    /// TCP options of the packets that have others than timestamps, in the order of the packets.
-    pub options: Vec<ListedOptions>,
-    /// Inner headers of the tunnelled packets whose connections are not found yet, in their order.
-    pub tunnelled: Vec<Tunnelled>,
-    /// Headers of RDMA of packets whose connections are not found yet, by position.
-    pub rdma: Vec<(u32, Rdma)>,
+    pub listed: Listed,
     /// Place of each packet in its file; kept only for rows of packets.
     pub places: Vec<RecordPlace>,
     /// Numbers of packets that were put into another order, and where rows of packets are wanted.
@@ -74,47 +55,25 @@ pub(crate) struct Chunk {
     /// Segments that change no state, by position.
     pub refused: Vec<(u32, Refusal)>,
     identities: Vec<Identity>,
-    hashing: RandomState,
-    with_places: bool,
-    with_owners: bool,
-    with_identities: bool,
-    by_network: bool,
-    with_rdma: bool,
-    verify: bool,
-    without_fast: bool,
+    decoder: Decoder,
     count: usize,
-    /// Connections of the packets so far.
-    recent: Recent,
-    /// Room for a packet that is not a plain one.
-    packet: Packet,
 }
 
 impl Chunk {
     /// `hashing` is keyed at random, because whoever sent the packets chose the keys; no output depends on it.
-    pub(crate) fn new(hashing: RandomState, options: ChunkOptions) -> Self {
+    pub(crate) fn new(hashing: RandomState, settings: ChunkOptions) -> Self {
         Self {
-            hashing,
+            decoder: Decoder::new(hashing, settings),
             owners: Vec::new(),
             found: 0,
             segments: Vec::new(),
-            options: Vec::new(),
-            tunnelled: Vec::new(),
-            rdma: Vec::new(),
+            listed: Listed::default(),
             places: Vec::new(),
             numbers: Vec::new(),
             copies: Vec::new(),
             refused: Vec::new(),
             identities: Vec::new(),
-            with_places: options.with_places,
-            with_owners: options.with_owners,
-            with_identities: options.with_identities,
-            by_network: options.by_network,
-            with_rdma: options.with_rdma,
-            verify: options.verify,
-            without_fast: options.without_fast_frames,
             count: 0,
-            recent: Recent::new(),
-            packet: Packet::default(),
         }
     }
 
@@ -126,18 +85,16 @@ impl Chunk {
     pub(crate) fn begin(&mut self, size: usize) {
         self.count = 0;
         self.found = 0;
-        self.options.clear();
-        self.tunnelled.clear();
-        self.rdma.clear();
+        self.listed.clear();
         self.numbers.clear();
         self.copies.clear();
         self.refused.clear();
         self.identities.clear();
-        self.recent = Recent::new();
+        self.decoder.begin();
         // It will be full, nearly always: growing step by step would use as much room again.
         if size > SMALLEST_SHARED && self.segments.capacity() < size {
             self.segments = room(LARGEST);
-            if self.with_places {
+            if self.decoder.settings.with_places {
                 self.places = room(LARGEST);
             }
         }
@@ -154,6 +111,18 @@ impl Chunk {
 
     pub(crate) fn segments(&self) -> &[Segment] {
         &self.segments[..self.count]
+    }
+
+    /// Makes room behind the packets so far for `more` of them; the position of the first.
+    fn make_room(&mut self, more: usize) -> usize {
+        let from = self.count;
+        self.count += more;
+        lengthen(&mut self.segments, self.count);
+        lengthen(&mut self.owners, self.count - self.found);
+        if self.decoder.settings.with_places {
+            lengthen(&mut self.places, self.count);
+        }
+        from
     }
 
     /// Why the receiver of the packet at `position` refuses it.

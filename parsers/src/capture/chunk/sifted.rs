@@ -1,6 +1,7 @@
 //! Packets of a chunk on their way through the sifter: taken out one by one, put back in another order.
 
-use super::{Chunk, ListedOptions, Tunnelled, lengthen};
+use super::Chunk;
+use super::listed::{ListedOptions, Tunnelled, entry_at};
 use crate::decode::segment::OwnerKind;
 use crate::sift::Sifted;
 use crate::sift::held::Held;
@@ -19,10 +20,11 @@ impl Chunk {
             segment: self.segments[position],
             place: self.places[position],
             identity: self.identities.get(position).copied().unwrap_or_default(),
-            options: listed(&self.options, position, |it| it.position).map(|it| it.options.into()),
-            tunnel: listed(&self.tunnelled, position, |it| it.position)
+            options: entry_at(&self.listed.options, position, |it| it.position)
+                .map(|it| it.options.into()),
+            tunnel: entry_at(&self.listed.tunnelled, position, |it| it.position)
                 .map(|it| Box::new((it.from_high, it.outer))),
-            rdma: listed(&self.rdma, position, |it| it.0).map(|it| Box::new(it.1)),
+            rdma: entry_at(&self.listed.rdma, position, |it| it.0).map(|it| Box::new(it.1)),
             number: 0,
         })
     }
@@ -39,46 +41,35 @@ impl Chunk {
             copy_of,
             refused,
         } = sifted;
-        let position = self.count;
-        self.count += 1;
-        lengthen(&mut self.segments, self.count);
-        lengthen(&mut self.owners, self.count - self.found);
+        let position = self.make_room(1);
         self.segments[position] = packet.segment;
         self.owners[position - self.found] = packet.owner;
-        if self.with_places {
-            lengthen(&mut self.places, self.count);
+        let settings = self.decoder.settings;
+        if settings.with_places {
             self.places[position] = packet.place;
             self.numbers.push(packet.number);
         }
         let at = position as u32;
         self.copies.extend(copy_of.map(|number| (at, number)));
         self.refused.extend(refused.map(|refusal| (at, refusal)));
-        self.options
+        let listed = &mut self.listed;
+        listed
+            .options
             .extend(packet.options.map(|options| ListedOptions {
                 position: at,
                 options: *options,
             }));
-        let rdma = packet.rdma.filter(|_| self.with_rdma);
-        self.rdma.extend(rdma.map(|rdma| (at, *rdma)));
+        let rdma = packet.rdma.filter(|_| settings.with_rdma);
+        listed.rdma.extend(rdma.map(|rdma| (at, *rdma)));
         if let Some(tunnel) = packet.tunnel
             && packet.owner.kind != OwnerKind::None
         {
             let (from_high, outer) = *tunnel;
-            self.tunnelled.push(Tunnelled {
+            listed.tunnelled.push(Tunnelled {
                 position: at,
                 from_high,
                 outer,
             });
         }
     }
-}
-
-/// The one at `position` of `list`, which is in the order of positions.
-#[inline]
-fn listed<T: Copy>(list: &[T], position: usize, position_of: impl Fn(&T) -> u32) -> Option<T> {
-    if list.is_empty() {
-        return None;
-    }
-    let found = list.binary_search_by_key(&(position as u32), position_of);
-    found.ok().map(|index| list[index])
 }

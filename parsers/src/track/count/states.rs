@@ -113,7 +113,7 @@ impl States {
         let work = Work {
             chunk,
             segments: chunk.segments(),
-            options: &chunk.options,
+            options: &chunk.listed.options,
             positions: &grouping.positions,
             count_gaps: self.count_gaps,
             find_messages: self.find_messages,

@@ -62,7 +62,7 @@ impl Grouping {
     /// Finds the connections of packets that `chunk` was given.
     pub(crate) fn find(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
         self.in_runs += connections.assign(chunk, self.before as u32, &mut self.numbers);
-        for packet in chunk.tunnelled.drain(..) {
+        for packet in chunk.listed.tunnelled.drain(..) {
             let connection = self.numbers[packet.position as usize];
             if connection != NONE {
                 connections
@@ -70,7 +70,7 @@ impl Grouping {
                     .note(connection, packet.from_high, packet.outer);
             }
         }
-        for (position, rdma) in chunk.rdma.drain(..) {
+        for (position, rdma) in chunk.listed.rdma.drain(..) {
             let number = self.numbers[position as usize];
             if let Some(connection) = connections.get(number) {
                 let segment = &chunk.segments[position as usize];
