@@ -118,6 +118,14 @@ create or replace temp macro distribution(counted) as table (
 create or replace temp macro is_told(moment, low_ns, high_ns) as
 low_ns is null or coalesce(epoch_ns(moment) between low_ns and high_ns, false);
 
+-- The way of a packet past a host: out of it, in, or through, between others.
+create or replace temp macro way_past(address, src_ip, dst_ip) as
+case
+    when src_ip = address then 'out'
+    when dst_ip = address then 'in'
+    else 'through'
+end;
+
 -- The moment a number of ns before another.
 create or replace temp macro earlier(moment, by_ns) as
 make_timestamp_ns(epoch_ns(moment) - by_ns) at time zone 'UTC';

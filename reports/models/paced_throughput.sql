@@ -1,18 +1,13 @@
 -- As stg_throughput, with the bytes of packets that offloading merged spread over the time since
 -- the one before of the same pair of addresses, at most over the shortest bin whose rate is known;
--- those of the first over all of that. `way`: out of the host that captured it, in, or through,
--- between others.
+-- those of the first over all of that. `way`: as `way_past` has it, of the host that captured it.
 with
 
 -- most captures have no such packet: all rows are then read once, and none is stored
 placed as not materialized (
     select
         bins.*,
-        case
-            when bins.src_ip = hosts.address then 'out'
-            when bins.dst_ip = hosts.address then 'in'
-            else 'through'
-        end as way,
+        way_past(hosts.address, bins.src_ip, bins.dst_ip) as way,
     from stg_throughput as bins
     left join hosts using (run, host)
 ),

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import tiny
 
-from flowsweep.analysis import grades
+from flowsweep.analysis import claims, grades
 from flowsweep.analysis.capture_summary import facts
 from flowsweep.warehouse import Warehouse
 
@@ -16,10 +16,10 @@ from flowsweep.warehouse import Warehouse
 OF_CAPTURES = {
     "duplicate_packets": ("20 packets recorded again", "B", []),
     "reordered_packets": ("20 packets out of time order in the file, put back in order", "B", []),
-    "late_packets": ("too late to be put back in order", "C", [grades.GAPS]),
+    "late_packets": ("too late to be put back in order", "C", [claims.GAPS]),
     "length_conflict_packets": ("20 packets whose lengths contradict each other", "B", []),
-    "times_out_of_range": ("20 packets with a time that no clock tells", "C", [grades.GAPS]),
-    "untimed_packets": ("20 packets without a time of their own", "C", [grades.GAPS]),
+    "times_out_of_range": ("20 packets with a time that no clock tells", "C", [claims.GAPS]),
+    "untimed_packets": ("20 packets without a time of their own", "C", [claims.GAPS]),
 }
 OF_FLOWS = {
     "outside_window_packets": "20 outside the window",

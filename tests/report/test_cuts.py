@@ -142,7 +142,7 @@ def test_more_applications_than_panels_have_one_each(
 def test_pairs_with_little_traffic_are_told(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wan_throughput._pairs, "__defaults__", (0.34,))
+    monkeypatch.setattr(wan_throughput._rank_pairs, "__defaults__", (0.34,))
     figure = wan_throughput.draw(context(experiment))
     assert figure is not None
     assert " of 6 pairs of sites are drawn; all: " in figure.caption

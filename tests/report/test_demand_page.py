@@ -181,6 +181,6 @@ def test_the_busiest_pairs_are_drawn_first(experiment: Path) -> None:
     shown = context(experiment)
     rows = shown.rows("wan_throughput")
     own = shown.select_series(rows, shown.series[0])
-    pairs = wan_throughput._pairs(own.filter(own["run"] == "farm-base"))
+    pairs = wan_throughput._rank_pairs(own.filter(own["run"] == "farm-base"))
     assert len(pairs) == 3
     assert len({frozenset(pair) for pair in pairs}) == 3

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flowsweep import numbers
-from flowsweep.analysis import grades
+from flowsweep.analysis import claims, grades
 from flowsweep.analysis.capture_summary import facts, summarise
 from flowsweep.cli.show import show
 from flowsweep.parsing import TABLES, parse_tables
@@ -42,33 +42,33 @@ CLEAN = {"packets": 10_000, "is_drops_known": True}
     [
         ({}, "A", set()),
         ({"dropped_packets": 1}, "B", set()),
-        ({"dropped_packets": 2}, "C", {grades.GAPS}),
-        ({"dropped_packets": 102}, "D", set(grades.CLAIMS)),
+        ({"dropped_packets": 2}, "C", {claims.GAPS}),
+        ({"dropped_packets": 102}, "D", set(claims.CLAIMS)),
         ({"super_packets": 500}, "B", set()),
-        ({"super_packets": 501}, "C", {grades.GAPS}),
-        ({"time_regressions": 1}, "C", {grades.GAPS}),
-        ({"time_regressions": 1, "largest_step_back_ns": grades.STEP_NS}, "C", {grades.GAPS}),
+        ({"super_packets": 501}, "C", {claims.GAPS}),
+        ({"time_regressions": 1}, "C", {claims.GAPS}),
+        ({"time_regressions": 1, "largest_step_back_ns": grades.STEP_NS}, "C", {claims.GAPS}),
         ({"time_regressions": 10, "largest_step_back_ns": grades.STEP_NS - 1}, "B", set()),
-        ({"time_regressions": 11, "largest_step_back_ns": 1}, "C", {grades.GAPS}),
-        ({"unread_tcp_packets": 501}, "C", {grades.CONTENT}),
-        ({"unread_subframes": 1}, "C", {grades.CONTENT}),
-        ({"unread_subframes": 101}, "D", set(grades.CLAIMS)),
+        ({"time_regressions": 11, "largest_step_back_ns": 1}, "C", {claims.GAPS}),
+        ({"unread_tcp_packets": 501}, "C", {claims.CONTENT}),
+        ({"unread_subframes": 1}, "C", {claims.CONTENT}),
+        ({"unread_subframes": 101}, "D", set(claims.CLAIMS)),
         ({"is_truncated": True}, "C", set()),
-        ({"is_truncated": True, "is_drops_known": False}, "D", set(grades.CLAIMS)),
+        ({"is_truncated": True, "is_drops_known": False}, "D", set(claims.CLAIMS)),
         ({"is_drops_known": False}, grades.UNKNOWN, set()),
         ({"is_drops_known": False, "fragments": 2}, "B", set()),
         ({"not_ip_packets": 500}, "A", set()),
         ({"not_ip_packets": 501}, "B", set()),
         ({"undecoded_packets": 101, "cut_packets": 51, "malformed_packets": 50}, "D",
-         set(grades.CLAIMS)),
+         set(claims.CLAIMS)),
         ({"midstream_connections": 1}, "B", set()),
         ({"repeated_packets": 50, "repeated_bytes": 450, "payload_bytes": 1000}, "D",
-         set(grades.CLAIMS)),
+         set(claims.CLAIMS)),
         ({"repeated_packets": 49, "repeated_bytes": 450, "payload_bytes": 1000}, "A", set()),
         ({"end_ns": 10 * grades.JUMP_NS, "silence_ns": grades.JUMP_NS}, "B", set()),
         ({"end_ns": 10 * grades.JUMP_NS, "silence_ns": grades.JUMP_NS - 1}, "A", set()),
         ({"end_ns": 11 * grades.JUMP_NS, "silence_ns": grades.JUMP_NS}, "A", set()),
-        ({"is_clock_compared": True}, "C", {grades.DELAYS}),
+        ({"is_clock_compared": True}, "C", {claims.DELAYS}),
         ({"is_clock_compared": True, "delay_error_ns": 10, "least_delay_ns": 100}, "A", set()),
         ({"is_clock_compared": True, "delay_error_ns": 11, "least_delay_ns": 100}, "B", set()),
         ({"is_clock_compared": True, "delay_error_ns": 0, "least_delay_ns": 0}, "A", set()),
@@ -81,8 +81,8 @@ def test_the_worst_fault_makes_the_grade_and_says_what_it_forbids(
     assert grade.letter == letter
     assert set(grade.forbidden) == forbidden
     assert bool(grade.reasons) == (letter != "A")
-    claims = {claim for claim in grades.CLAIMS if claim in grade.reasons}
-    assert claims == (forbidden if letter == "C" else set())
+    claims_named = {claim for claim in claims.CLAIMS if claim in grade.reasons}
+    assert claims_named == (forbidden if letter == "C" else set())
 
 
 def test_a_file_of_two_interfaces_has_the_worst_grade_and_added_notes() -> None:
@@ -176,8 +176,8 @@ def test_show_and_report_grade_the_same_tables_alike(
     assert (shown.letter, shown.rank) == (reported["grade"], reported["grade_rank"])
     assert shown.reasons == reported["reasons"]
     assert ("was the clock set" in shown.reasons) == (pause_s >= 3600)
-    assert (grades.GAPS not in shown.forbidden) == reported["has_gaps"]
-    assert (grades.CONTENT not in shown.forbidden) == reported["has_content"]
+    assert (claims.GAPS not in shown.forbidden) == reported["has_gaps"]
+    assert (claims.CONTENT not in shown.forbidden) == reported["has_content"]
 
 
 def test_show_and_report_grade_real_captures_alike(tmp_path: Path) -> None:

@@ -1,5 +1,12 @@
 //! `flowsweep-capture`: turns the packets of one interface into pcap files and a manifest that says what is missing.
 
+/// Writes a line to standard error; ignores that it may be closed.
+macro_rules! say {
+    ($($text:tt)*) => {
+        let _ = writeln!(io::stderr(), $($text)*);
+    };
+}
+
 mod agent;
 mod clock;
 mod error;
@@ -14,6 +21,7 @@ mod options;
 mod order;
 mod period;
 mod recorder;
+mod report;
 mod reserve;
 mod size;
 mod sys;
@@ -27,7 +35,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use flowsweep_common::{output, privileges};
 
-use crate::agent::{Agent, Outcome};
+use crate::agent::Agent;
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::file::Format;
@@ -38,13 +46,6 @@ use crate::options::Arguments;
 use crate::recorder::{Halt, Recorder};
 use crate::sys::libpcap::{self, Capture, Failure, Settings};
 use crate::sys::linux::Signals;
-
-/// Writes a line to standard error; ignores that it may be closed.
-macro_rules! say {
-    ($($text:tt)*) => {
-        let _ = writeln!(io::stderr(), $($text)*);
-    };
-}
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -122,7 +123,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
         Some(Halt::DiskBound) => "disk bound: the files take what --max-disk allows".into(),
         None => outcome.stop_reason.clone(),
     });
-    let complete = report(arguments, &outcome, &recorder, &manifest);
+    let complete = report::report(arguments, &outcome, &recorder, &manifest);
     manifest.status = if complete {
         Status::Complete
     } else {
@@ -237,71 +238,6 @@ fn start_error(arguments: &Arguments, filter: &str, failure: Failure) -> Error {
         filter: filter.to_owned(),
         failure,
     }
-}
-
-/// Prints how it went, and what is missing; true when nothing is.
-fn report(
-    arguments: &Arguments,
-    outcome: &Outcome,
-    recorder: &Recorder,
-    manifest: &Manifest,
-) -> bool {
-    let totals = outcome.totals;
-    say!(
-        "{}: {} packets from {}, {} dropped by the kernel, {} dropped by the interface",
-        arguments.write.display(),
-        manifest.packets_written,
-        arguments.interface,
-        totals.dropped_kernel,
-        totals.dropped_interface,
-    );
-    let mut complete = true;
-    let mut warn = |missing: bool, text: String| {
-        if missing {
-            complete = false;
-            say!("warning: {text}");
-        }
-    };
-    warn(
-        outcome.failed || recorder.halt().is_some(),
-        format!(
-            "the capture ended early: {}",
-            manifest.stop_reason.as_deref().unwrap_or_default()
-        ),
-    );
-    warn(
-        manifest.lost_writing > 0,
-        format!(
-            "{} packets could not be written; free some space",
-            manifest.lost_writing
-        ),
-    );
-    warn(
-        totals.dropped_kernel > 0,
-        "the ring was full: raise --buffer, lower --snaplen, or use a faster disk".into(),
-    );
-    warn(
-        outcome.unread > 0,
-        format!("{} packets stayed in the ring", outcome.unread),
-    );
-    if manifest.removed_files > 0 {
-        say!(
-            "{} older files with {} packets were removed to keep within --max-disk",
-            manifest.removed_files,
-            manifest.removed_packets
-        );
-    }
-    for state in [
-        Some(&manifest.clock.at_start),
-        manifest.clock.at_end.as_ref(),
-    ] {
-        if let Some(fault) = state.and_then(clock::State::peer_fault) {
-            say!(
-                "warning: --clock-peer: {fault}: captures of other hosts cannot be laid over this one"
-            );
-        }
-    }
-    complete
 }
 
 fn since_1970(moment: SystemTime) -> u64 {

@@ -319,5 +319,5 @@ impl<T: Clone> Direction<T> {
 }
 
 #[cfg(test)]
-#[path = "link_tests.rs"]
+#[path = "link_tests/mod.rs"]
 mod tests;

@@ -1,8 +1,11 @@
 //! Captures to tables: connects the stages.
 
+mod care;
 pub(crate) mod counting;
 pub(crate) mod matched;
 pub(crate) mod options;
+mod pass;
 pub(crate) mod run;
-pub(crate) mod stages;
+mod schedule;
+mod stages;
 pub mod stream;

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import addresses
-from flowsweep.analysis import grades, merged_packets, rdma_summary, remarks
+from flowsweep.analysis import capture_rules, grades, merged_packets, rdma_summary, remarks
 
 if TYPE_CHECKING:
     import polars as pl
@@ -159,7 +159,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         .sum(),
         "repeated_bytes": data["retransmitted_bytes"].sum(),
         "payload_bytes": data["payload_bytes"].sum(),
-    } | {key: flows[key].sum() for key, _ in grades.REFUSED if key in flows.columns}
+    } | {key: flows[key].sum() for key, _ in capture_rules.REFUSED if key in flows.columns}
     kinds = ("unknown_link", "cut", "malformed", "bad_checksum")
     return [
         row

@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.analysis.capture_rules import OUT_OF_ORDER, REFUSED, RULES
+from flowsweep.analysis.claims import CLAIMS, CONTENT, DELAYS, GAPS
 from flowsweep.units import counted, duration, percent
 
 UNKNOWN = "\N{EN DASH}"
@@ -47,115 +49,8 @@ JUMP_NS, JUMP_SHARE = 3600 * 10**9, 0.1
 STEP_NS = 10 * 10**6
 #: Longer steps back are written in minutes, hours and days.
 LONG_S = 90
-#: The share of packets out of order above which gaps are no longer those of the network.
-OUT_OF_ORDER = 1e-3
-
-#: Claims that a fault of grade C may forbid. D forbids all.
-GAPS = "gaps between packets"
-CONTENT = "messages and what held senders back"
-DELAYS = "one-way delays"
-CLAIMS = (GAPS, CONTENT, DELAYS)
-
 #: The share of a delay by which it may be wrong without a note.
 CLOCK_NOTED = 0.1
-
-
-@dataclass(frozen=True)
-class Rule:
-    """When a number of packets lowers the grade.
-
-    Attributes:
-        key: The column of `capture_facts` that counts the packets, of all `packets`.
-        text: Follows "17 packets".
-        b, c, d: The shares of the packets above which the grade is no better than this. None:
-            never.
-        spoils: The claim that grade C forbids, if it is because of this.
-        judged_by: The column whose share is compared, if it is not `key` itself.
-        noun: What is counted.
-    """
-
-    key: str
-    text: str
-    b: float = 0.0
-    c: float | None = None
-    d: float | None = None
-    spoils: str | None = None
-    judged_by: str | None = None
-    noun: str = "packet"
-
-    def grade(self, share: float) -> str:
-        """The grade of a capture in which this share of the packets is so."""
-        limits = (("D", self.d), ("C", self.c), ("B", self.b))
-        return next((name for name, limit in limits if limit is not None and share > limit), "A")
-
-
-RULES = (
-    Rule("dropped_packets", "dropped by kernel or interface", c=1e-4, d=0.01, spoils=GAPS),
-    Rule(
-        "super_packets",
-        "longer than a network carries: offload was on, gaps are of those, and rates of times"
-        " shorter than such a packet takes are not known",
-        c=0.05, spoils=GAPS,
-    ),
-    Rule(
-        "duplicate_packets",
-        "recorded again, as on a bridge and its port: copies are in no rate, total, retransmission"
-        " or RTT",
-    ),
-    Rule("reordered_packets", "out of time order in the file, put back in order"),
-    Rule(
-        "times_out_of_range",
-        "with a time that no clock tells: each counts at the time of the packet before it, so peaks"
-        " and gaps are not known",
-        c=OUT_OF_ORDER, d=0.01, spoils=GAPS,
-    ),
-    Rule(
-        "untimed_packets",
-        "without a time of their own (Simple Packet Blocks): each counts at the time of the packet"
-        " before it, so peaks and gaps are not known",
-        c=0.0, d=0.01, spoils=GAPS,
-    ),
-    Rule(
-        "length_conflict_packets",
-        "whose lengths contradict each other: that of the IP header counts for payload, and where"
-        " frames were cut before they were recorded, rates are too low",
-        c=0.01,
-    ),
-    Rule("tunnelled_packets", "in tunnels: their flows are those inside", b=0.05),
-    Rule("not_ip_packets", "of something else than IP, such as ARP: in no flow", b=0.05),
-    *(
-        # What belongs to no flow and should: its kinds are judged together.
-        Rule(key, text, d=0.01, judged_by="undecoded_packets")
-        for key, text in (
-            ("unknown_link_packets", "of a link type that is not known"),
-            ("cut_packets", "cut inside a header"),
-            ("malformed_packets", "with a header that contradicts itself, or too many headers"),
-            ("bad_checksum_packets", "with a wrong checksum: in no flow"),
-            ("other_undecoded_packets", "not decoded: in no flow"),
-        )
-    ),
-    Rule(
-        "unverified_packets", "with a checksum that cannot be verified, such as of cut packets"
-    ),
-    Rule(
-        "unread_tcp_packets", "of TCP cut behind the ports: their payload is not known",
-        c=0.05, spoils=CONTENT,
-    ),
-    Rule(
-        "unread_subframes",
-        "that follow another one in their frame of IEEE 802.11 (A-MSDU): in no flow",
-        c=0.0, d=0.01, spoils=CONTENT,
-    ),
-    Rule("fragments", "of IP; those behind the first have no ports", noun="fragment"),
-)  # fmt: skip
-
-#: Segments that a receiver would not accept: they change no state of their connection.
-REFUSED = (
-    ("outside_window_packets", "outside the window"),
-    ("stray_syn_packets", "SYN with another number in a live connection"),
-    ("stray_syn_ack_packets", "SYN-ACK with another number in a live connection"),
-    ("stray_rst_packets", "RST outside the window"),
-)
 
 
 #: Facts about a whole capture: each of its interfaces has the same values.
@@ -252,9 +147,9 @@ def grade(facts: Mapping[str, Any]) -> Grade:
 
 def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
     """The grade of a file with an interface per row: the worst; its notes add the rows up."""
-    each = [grade(row) for row in rows] or [grade({})]
-    if len(each) == 1:
-        return each[0]
+    grades = [grade(row) for row in rows] or [grade({})]
+    if len(grades) == 1:
+        return grades[0]
     sums: dict[str, Any] = {key: sum(_number(row, key) for row in rows) for key in SUMMED}
     steps = [
         row["largest_step_back_ns"] for row in rows if row.get("largest_step_back_ns") is not None
@@ -265,12 +160,13 @@ def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
     # These values are of the whole capture: every row of an interface has the same.
     for key in OF_ALL_INTERFACES:
         sums[key] = rows[0].get(key)
-    found = {(note.key, note.grade) for one in each for note in one.notes}
+    letters: dict[str, set[str]] = {}
+    for note in (note for row_grade in grades for note in row_grade.notes):
+        letters.setdefault(note.key, set()).add(note.grade)
     notes = tuple(
-        replace(note, grade=max((g for key, g in found if key == note.key), key=ORDER.index))
-        for note in grade(sums).notes
+        replace(note, grade=max(letters[note.key], key=ORDER.index)) for note in grade(sums).notes
     )
-    return Grade(max((one.letter for one in each), key=ORDER.index), notes)
+    return Grade(max((row_grade.letter for row_grade in grades), key=ORDER.index), notes)
 
 
 def _number(facts: Mapping[str, Any], key: str) -> int:
@@ -421,12 +317,10 @@ COLUMNS = {
 
 def rows(facts: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     """Rows with `COLUMNS` from those of the model `capture_facts`."""
-    graded = [(row["capture"], grade(row)) for row in facts]
-    return [
-        (
-            capture, one.letter, one.rank, one.reasons,
-            GAPS not in one.forbidden, CONTENT not in one.forbidden, one.letter != "D",
-            DELAYS not in one.forbidden,
-        )
-        for capture, one in graded
-    ]  # fmt: skip
+    return [_row(capture_facts["capture"], grade(capture_facts)) for capture_facts in facts]
+
+
+def _row(capture: int, graded: Grade) -> tuple[Any, ...]:
+    allowed = [claim not in graded.forbidden for claim in (GAPS, CONTENT)]
+    has_traffic, has_delays = graded.letter != "D", DELAYS not in graded.forbidden
+    return (capture, graded.letter, graded.rank, graded.reasons, *allowed, has_traffic, has_delays)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flowsweep import signals
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import layout, names
+from flowsweep.files import layout
 from flowsweep.files.file_sets import file_set, scratch_folder
 from flowsweep.files.names import partition
 from flowsweep.parsing import (
@@ -24,17 +24,16 @@ from flowsweep.parsing import (
     read_drops,
     write_tables,
 )
-from flowsweep.runs.run_folder import (
-    captures_by_host,
-    find_overlooked,
-    logs_by_host,
-    note_passed_over,
-)
+from flowsweep.runs.recordings import Recordings
+from flowsweep.runs.run_folder import note_passed_over
 from flowsweep.units import counted
 
 if TYPE_CHECKING:
     from flowsweep._parsers import Summary
     from flowsweep.zeek.convert import Converted
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def arguments(parser: Parser) -> None:
@@ -70,16 +69,18 @@ def ingest(
     Example: flowsweep ingest runs/lu-baseline-r1 --output results/lu/tables
     """
     options = Options.from_values(**reading)
-    return write(Found.in_folder(run_dir), output, engine, options, run_dir if is_matched else None)
+    return write(
+        Recordings.in_folder(run_dir), output, engine, options, run_dir if is_matched else None
+    )
 
 
 def write(
-    found: Found, output: Path, engine: str, options: Options, matched: Path | None = None
+    recordings: Recordings, output: Path, engine: str, options: Options, matched: Path | None = None
 ) -> int:
     """Writes all tables of a run, and says what was read; the exit code.
 
     Args:
-        found: Its captures and logs.
+        recordings: Its captures and logs.
         output: Folder of the experiment's tables.
         engine: Who makes flows of captures.
         options: How they are read.
@@ -89,16 +90,16 @@ def write(
         DamagedCaptureError: A capture could not be read to its end; the tables are there.
         FlowsweepError: There are no new tables.
     """
-    summaries, converted, refused = _write(found, output, engine, options, matched)
+    summaries, converted, refused = _write(recordings, output, engine, options, matched)
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
-    counts = [f"{counted(len({*found.captures, *found.logs}), 'host')}"]
+    counts = [f"{counted(len({*recordings.captures, *recordings.logs}), 'host')}"]
     counts += [counted(total, "packet")] if summaries else []
-    counts += [counted(sum(one.logs for one in converted), "Zeek log")] if converted else []
-    print(f"{found.run}: {', '.join(counts)} -> {output}", file=sys.stderr)
-    for path in found.passed_over:
+    counts += [counted(sum(log.logs for log in converted), "Zeek log")] if converted else []
+    print(f"{recordings.run}: {', '.join(counts)} -> {output}", file=sys.stderr)
+    for path in recordings.passed_over:
         print(note_passed_over(path), file=sys.stderr)
-    for path in found.no_logs:
+    for path in recordings.no_logs:
         print(f"note: {path}: passed over: empty, or no log of Zeek", file=sys.stderr)
     lost = _tell_lost(converted)
     for error in refused:
@@ -110,81 +111,24 @@ def write(
     return int(lost)
 
 
-@dataclass(frozen=True)
-class Found:
-    """The captures and logs of one run, by host.
-
-    Attributes:
-        run: Its name.
-        captures: The files of each host.
-        logs: Zeek's logs of each host.
-        drops: Packets that kernel and interface dropped at a host; of a host that is not in it,
-            the manifests beside its captures tell them.
-        passed_over: Captures and logs that have no host's name.
-        no_logs: Files called as logs of Zeek are that hold none.
-    """
-
-    run: str
-    captures: Mapping[str, Sequence[Path]]
-    logs: Mapping[str, Sequence[Path]]
-    drops: Mapping[str, Drops] = field(default_factory=dict)
-    passed_over: Sequence[Path] = ()
-    no_logs: Sequence[Path] = ()
-
-    @classmethod
-    def in_folder(cls, run_dir: Path) -> Found:
-        """Looks through the run's folder."""
-        if not run_dir.is_dir():
-            raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
-        run = names.check(run_dir.resolve().name, "a run", run_dir)
-        captures, logs = captures_by_host(run_dir), logs_by_host(run_dir)
-        for host, files in (*captures.items(), *logs.items()):
-            names.check(host, "a host", files[0])
-        if not captures and not logs:
-            there = ", ".join(sorted(path.name for path in run_dir.iterdir())) or "an empty folder"
-            raise FlowsweepError(
-                f"{run_dir}: no capture in it, and no log of Zeek",
-                found=there,
-                expected="<host>.pcap, .pcapng, .cap or .dmp, plain or with .zst, .gz or .lz4; "
-                "<host>.conn.log; or folders of such files, called as the hosts are",
-                remedy="check the folder, or record the run again: flowsweep run",
-            )
-        known = {path for files in (*captures.values(), *logs.values()) for path in files}
-        no_logs: list[Path] = []
-        if logs:
-            from flowsweep.zeek import hosts
-
-            logs, no_logs = hosts.select_recognised(logs)
-        filled = [path for path in no_logs if path.stat().st_size]
-        if filled and not captures and not logs:
-            raise FlowsweepError(
-                f"{filled[0]}: no log of Zeek, and nothing else is recorded in {run_dir}",
-                expected="#fields and #types in lines that begin with #, or JSON objects",
-                remedy="copy it again as Zeek wrote it, or record the run again: flowsweep run",
-            )
-        return cls(
-            run, captures, logs, passed_over=find_overlooked(run_dir, known), no_logs=no_logs
-        )
-
-
 def _write(
-    found: Found, output: Path, engine: str, options: Options, matched: Path | None
+    recordings: Recordings, output: Path, engine: str, options: Options, matched: Path | None
 ) -> tuple[list[Summary], list[Converted], list[FlowsweepError]]:
     """Writes all tables of a run; also returns why Zeek read some captures not to their ends."""
-    logs = dict(found.logs)
+    logs = dict(recordings.logs)
     refused: dict[str, FlowsweepError] = {}
-    native = {} if engine == "zeek" else found.captures
+    native = {} if engine == "zeek" else recordings.captures
     with scratch_folder() if engine != "native" else nullcontext() as scratch:
         if scratch is not None:
-            without = {h: files for h, files in found.captures.items() if h not in logs}
+            without = {h: files for h, files in recordings.captures.items() if h not in logs}
             made, refused = _run_zeek(without, scratch, options)
             logs |= made
-        tables = _Tables(output, found.run)
+        tables = _Tables(output, recordings.run)
         layout.bring_up_to_date(output)
-        place = partition("run", found.run)
+        place = partition("run", recordings.run)
         with file_set(output, place, [place], is_alone=False) as folder:
             tables.folder = folder
-            summaries = _ingest_hosts(native, tables, options, found.drops) if native else []
+            summaries = _ingest_hosts(native, tables, options, recordings.drops) if native else []
             # The parser reads a damaged capture up to the damage, where Zeek ends with an error.
             cut = [host for host, one in zip(native, summaries, strict=True) if one["damage"]]
             for host, error in refused.items():
@@ -199,7 +143,7 @@ def _write(
                     files,
                     options.settings.bin_ns,
                     has_capture=host in native,
-                    dropped=_count_dropped(found.captures.get(host, [])),
+                    dropped=_count_dropped(recordings.captures.get(host, [])),
                 )
     return summaries, converted, list(refused.values())
 
@@ -214,10 +158,10 @@ def _match(run_dir: Path, tables: _Tables) -> None:
 
     lacking = "not matched"
     try:
-        found = hosts.find([run_dir], {})
-        by_host.write(found, place)
+        matched_hosts = hosts.find([run_dir], {})
+        by_host.write(matched_hosts, place)
         lacking = "no critical path"
-        folders = {host.name: place(host.name, "fates").parent for host in found}
+        folders = {host.name: place(host.name, "fates").parent for host in matched_hosts}
         table.write(folders, place, run_dir / "run.json")
     except FlowsweepError as error:
         print(f"note: {lacking}: {error}", file=sys.stderr)
@@ -234,8 +178,6 @@ def _run_zeek(
     Raises:
         FlowsweepError: Zeek is not there.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     from flowsweep.runs.arrivals import in_order
     from flowsweep.zeek import program
 
@@ -246,7 +188,7 @@ def _run_zeek(
         f"udp_inactivity_timeout={options.settings.udp_timeout_ns / 1e9:.9f}sec",
     ]
 
-    def one(item: tuple[int, Sequence[Path]]) -> list[Path] | FlowsweepError:
+    def read_logs(item: tuple[int, Sequence[Path]]) -> list[Path] | FlowsweepError:
         number, files = item
         folder = scratch / str(number)
         folder.mkdir()
@@ -255,19 +197,44 @@ def _run_zeek(
         except FlowsweepError as error:
             return error
 
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+    def kill_all() -> None:
+        for process in running:
+            process.kill()
+
+    outcomes = _do_at_once(read_logs, list(enumerate(hosts.values())), _count_cores(), kill_all)
+    by_host = dict(zip(hosts, outcomes, strict=True))
+    logs = {host: made for host, made in by_host.items() if isinstance(made, list)}
+    refused = {host: made for host, made in by_host.items() if isinstance(made, FlowsweepError)}
+    return logs, refused
+
+
+def _count_cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _do_at_once(
+    work: Callable[[T], R], items: Sequence[T], workers: int, stop: Callable[[], None]
+) -> list[R]:
+    """Does the work on all items in threads; calls `stop` where one fails or a signal comes.
+
+    Args:
+        work: What is done with an item.
+        items: They, in the order of the results.
+        workers: How many threads there are.
+        stop: Ends the work that is under way.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
+            # A thread that a signal interrupts while it starts would not be waited for.
             with signals.hold():
-                waiting = [pool.submit(one, item) for item in enumerate(hosts.values())]
-            found = {host: some.result() for host, some in zip(hosts, waiting, strict=True)}
+                waiting = [pool.submit(work, item) for item in items]
+            return [future.result() for future in waiting]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in running:
-                process.kill()
+            stop()
             raise
-    logs = {host: made for host, made in found.items() if isinstance(made, list)}
-    refused = {host: made for host, made in found.items() if isinstance(made, FlowsweepError)}
-    return logs, refused
 
 
 def _count_dropped(captures: Sequence[Path]) -> int | None:
@@ -279,12 +246,12 @@ def _count_dropped(captures: Sequence[Path]) -> int | None:
 
 def _tell_lost(converted: Sequence[Converted]) -> bool:
     """Prints what was damaged in logs; returns whether something was."""
-    if not any(one.faults or one.damage for one in converted):
+    if not any(log.faults or log.damage for log in converted):
         return False
     from flowsweep.cli import zeek_logs
 
-    found = [zeek_logs.tell(one) for one in converted]
-    return any(found)
+    lost = [zeek_logs.tell(log) for log in converted]
+    return any(lost)
 
 
 class _Tables:
@@ -331,19 +298,17 @@ def _ingest_hosts(
     drops: Mapping[str, Drops],
 ) -> list[Summary]:
     """Writes the tables of every host's capture."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    workers = options.threads or len(os.sched_getaffinity(0))
+    workers = options.threads or _count_cores()
     # Hosts are the better unit of work; threads left over help within a host.
     options = options._replace(threads=max(1, workers // len(hosts)))
-    is_stopped = False
+    stopped = threading.Event()
 
     def look(_read: int, _packets: int) -> None:
         # Signals come to the main thread alone.
-        if is_stopped:
+        if stopped.is_set():
             raise KeyboardInterrupt
 
-    def one(item: tuple[str, Sequence[Path]]) -> Summary:
+    def write_host(item: tuple[str, Sequence[Path]]) -> Summary:
         host, files = item
         named = list(zip(files, _make_distinct(files), strict=True))
         paths = {table: tables.folder / tables.below(host, table) for table in options.tables}
@@ -353,16 +318,7 @@ def _ingest_hosts(
         )
         return write_tables(named, paths, finally_at, options, look, drops=known_drops)
 
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        try:
-            # A thread that a signal interrupts while it starts would not be waited for.
-            with signals.hold():
-                waiting = [pool.submit(one, item) for item in hosts.items()]
-            return [some.result() for some in waiting]
-        except BaseException:
-            is_stopped = True
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    return _do_at_once(write_host, list(hosts.items()), workers, stopped.set)
 
 
 def _make_distinct(files: Sequence[Path]) -> list[str]:

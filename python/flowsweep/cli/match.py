@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from flowsweep import printing
 from flowsweep.cli import progress_line
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flowsweep._parsers import MatchSummary
+    from flowsweep.matching.hosts import Host
     from flowsweep.matching.sweep import MatchedRun
 
 #: Columns of the printed table, with the fates that each counts.
@@ -98,53 +99,79 @@ def match(
 
     Example: flowsweep match results/demo/runs/nqueens-baseline-r1 --output matched
     """
-    from flowsweep.matching import delays, hosts, sweep, tables
+    from flowsweep.matching import hosts, sweep
 
+    addresses = hosts.parse_addresses(stated)
+    window = Window(window_ns=window_ns, window_packets=window_packets)
     runs = sweep.find_runs(paths[0]) if len(paths) == 1 else None
     if runs is not None:
-        matched = sweep.match_runs(
-            runs,
-            output,
-            hosts.parse_addresses(stated),
-            window_ns=window_ns,
-            window_packets=window_packets,
-        )
+        matched = sweep.match_runs(runs, output, addresses, **window)
         return _end_sweep(paths[0], output, matched, output_format)
-    found = hosts.find(paths, hosts.parse_addresses(stated))
+    return _match_hosts(hosts.find(paths, addresses), paths[0], output, window, output_format)
+
+
+class Window(TypedDict):
+    """How far apart the two places of a packet are looked for."""
+
+    window_ns: int
+    window_packets: int
+
+
+def _match_hosts(
+    hosts: list[Host], place: Path, output: Path, window: Window, output_format: str
+) -> int:
+    """Matches the captures of hosts, and prints what came of it; 0, as all else is an error.
+
+    Args:
+        hosts: They and their captures.
+        place: What is named in errors.
+        output: Folder of the tables.
+        window: How far apart packets are looked for.
+        output_format: How the counts are printed.
+    """
+    from flowsweep.matching import delays, tables
+
     # Captures are read twice, three times where interfaces cut or merged segments.
-    size = progress_line.bytes_of([path for host in found for path in host.captures])
-    summary = tables.write(
-        found,
-        output,
-        window_ns=window_ns,
-        window_packets=window_packets,
-        progress=progress_line.show(2 * size, 3 * size) if size else progress_line.show(None),
-    )
+    size = progress_line.bytes_of([path for host in hosts for path in host.captures])
+    progress = progress_line.show(2 * size, 3 * size) if size else progress_line.show(None)
+    summary = tables.write(hosts, output, progress=progress, **window)
     progress_line.clear()
-    known = delays.summarise(output)
+    delays_of_paths = delays.summarise(output)
     if output_format == "json":
-        addresses = {host.name: host.addresses for host in found}
-        about = {"addresses": addresses, **summary, "delays": known}
+        addresses = {host.name: host.addresses for host in hosts}
+        about = {"addresses": addresses, **summary, "delays": delays_of_paths}
         printing.exact(json.dumps(about, indent=2) + "\n")
     else:
-        _print(summary, known)
+        _print(summary, delays_of_paths)
     records = counted(sum(summary["records"].values()), "packet")
-    print(f"{counted(len(found), 'host')}, {records} -> {output}", file=sys.stderr)
-    for damage in summary["damage"][1:]:
-        print(f"error: {DamagedCaptureError(damage)}", file=sys.stderr)
-    if summary["damage"]:
-        raise DamagedCaptureError(summary["damage"][0])
-    if not any(path["fates"].get("delivered") for path in summary["paths"]):
-        text = ", ".join(f"{host.name} {' '.join(host.addresses)}" for host in found)
-        raise FlowsweepError(
-            f"{paths[0]}: no packet was found at two hosts",
-            found=f"hosts {text}",
-            expected="captures of one run, made at the same time, on clocks that differ by "
-            "seconds at most where no early packets tell more",
-            remedy="check that the captures are of one run; name addresses: --address HOST=ADDRESS",
-            exit_code=1,
-        )
+    print(f"{counted(len(hosts), 'host')}, {records} -> {output}", file=sys.stderr)
+    _raise_damage(summary)
+    _refuse_strangers(summary, hosts, place)
     return 0
+
+
+def _raise_damage(summary: MatchSummary) -> None:
+    """Prints all damage of the captures but the first, and raises that."""
+    damage = [DamagedCaptureError(damaged) for damaged in summary["damage"]]
+    for error in damage[1:]:
+        print(f"error: {error}", file=sys.stderr)
+    if damage:
+        raise damage[0]
+
+
+def _refuse_strangers(summary: MatchSummary, hosts: list[Host], place: Path) -> None:
+    """Raises where no packet was found at two hosts."""
+    if any(path["fates"].get("delivered") for path in summary["paths"]):
+        return
+    names = ", ".join(f"{host.name} {' '.join(host.addresses)}" for host in hosts)
+    raise FlowsweepError(
+        f"{place}: no packet was found at two hosts",
+        found=f"hosts {names}",
+        expected="captures of one run, made at the same time, on clocks that differ by "
+        "seconds at most where no early packets tell more",
+        remedy="check that the captures are of one run; name addresses: --address HOST=ADDRESS",
+        exit_code=1,
+    )
 
 
 def _end_sweep(
@@ -185,8 +212,8 @@ def _print_runs(runs: list[MatchedRun]) -> None:
     for run in runs:
         fates = [path["fates"] for path in run.summary["paths"]]
         counts = [f"{sum(path.get(fate, 0) for path in fates):,}" for fate in RUN_FATES]
-        known = [_in_ms(run.between[name]) if run.between else "-" for name in RUN_DELAYS]
-        rows.append([run.name, *counts, *known])
+        delays = [_in_ms(run.between[name]) if run.between else "-" for name in RUN_DELAYS]
+        rows.append([run.name, *counts, *delays])
     _print_table(["run", *RUN_FATES, *RUN_DELAYS.values()], rows, names=1)
 
 
@@ -205,17 +232,15 @@ def _print(summary: MatchSummary, delays: list[dict[str, Any]]) -> None:
     _print_table(["from", "to", *SHOWN, "reordered", "resent"], fates)
     if delays:
         print()
-        known = [
+        rows = [
             [path["sender"], path["receiver"], *(_in_ms(path[name]) for name in DELAYS)]
             for path in delays
         ]
-        _print_table(["from", "to", *DELAYS.values()], known)
+        _print_table(["from", "to", *DELAYS.values()], rows)
         print()
     _print_clocks(summary)
-    for found in summary["translations"]:
-        print(
-            f"{found['seen']} in the capture of {found['host']} is {found['own']}: translated (NAT)"
-        )
+    for pair in summary["translations"]:
+        print(f"{pair['seen']} in the capture of {pair['host']} is {pair['own']}: translated (NAT)")
     if summary["outside"]:
         print(f"{counted(summary['outside'], 'packet')} from or to a host without a capture")
     if without := sum(summary["without_ip"].values()):

@@ -196,6 +196,7 @@ class _Watch:
 
     def _parse(self, run: str, arrivals: list[Arrival]) -> None:
         from flowsweep.cli import ingest
+        from flowsweep.runs.recordings import Recordings
 
         hosts: dict[str, list[Path]] = {}
         for one in arrivals:
@@ -205,9 +206,9 @@ class _Watch:
                     f"note: {one.path}: its agent ended before the file did; parsed as far as it is"
                 )
         drops = self._periods.drops(run, arrivals)
-        found = ingest.Found(run, hosts, {}, drops)
+        recordings = Recordings(run, hosts, {}, drops)
         try:
-            ingest.write(found, self._results / "tables", "native", Options())
+            ingest.write(recordings, self._results / "tables", "native", Options())
         except DamagedCaptureError as damaged:
             self._log.failed(damaged)
         self._periods.record(run, arrivals, drops)

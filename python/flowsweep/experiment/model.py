@@ -14,12 +14,12 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
-from flowsweep.experiment import beside, limit, points, refined, testbeds
+from flowsweep.experiment import consistency, limit, points, refined, testbeds
 from flowsweep.experiment.axes import NAMES
 from flowsweep.experiment.measuring import Analysis, Capture, Emulation, Flows, Limits
 from flowsweep.experiment.network import Change, Link, Pair, Sites, Tcp
 from flowsweep.experiment.quantities import NAME, Duration, Model, VariantName
-from flowsweep.experiment.workload import QUICKACK, Axes, Workload
+from flowsweep.experiment.workload import Axes, Workload
 from flowsweep.units import counted
 from flowsweep.validation import refused
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # Each pair of sites has a link.
 MOST_SITES = 64
-# Half a year of them at 5 minutes each.
-MOST_RUNS = 50_000
 RESERVED_NAMES = frozenset({"hub", "wan", "mgmt", "localhost"})
 
 
@@ -185,129 +183,15 @@ class Experiment(Model):
         return design
 
     @model_validator(mode="after")
-    def _is_complete(self) -> Experiment:
-        if self.captured is None and len(self.sites) < 2:
-            raise refused(
-                f"{counted(len(self.sites), 'site')} cannot be a network",
-                f"{len(self.sites)} under `sites`",
-                "two or more, such as `west: [pc1, pc2]`; or `captured: FOLDER`",
-            )
-        if self.captured is None and not self.workloads:
-            raise refused("there is no workload", "nothing under `workload`", "an app to run")
-        names = [workload.name for workload in self.workloads]
-        for name in names:
-            if names.count(name) > 1:
-                raise refused(
-                    f'workload "{name}" is there twice', "two of this name", "a `name` for each"
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _check_pair_sites(self) -> Experiment:
-        listed = [self.schedule, *self.schedules.values()]
-        changed = [change.between for changes in listed for change in changes]
-        for ends in [*(pair.between for pair in self.pairs), *changed]:
-            for end in ends or ():
-                if end not in self.sites:
-                    known = ", ".join(self.sites)
-                    raise refused(f'no site is called "{end}"', f'"{end}"', f"two of {known}")
-            if ends is not None and ends[0] == ends[1]:
-                raise refused(f'"{ends[0]}" has no link to itself', str(ends), "two sites")
-        named = [frozenset(pair.between) for pair in self.pairs]
-        for pair in named:
-            if named.count(pair) > 1:
-                both = " and ".join(sorted(pair))
-                raise refused(f"the pair {both} is there twice", "two entries", "one for each pair")
-        return self
-
-    @model_validator(mode="after")
-    def _axes_fit(self) -> Experiment:
-        most = max((len(site.hosts) for site in self.sites.values()), default=0)
-        for workload in self.workloads:
-            given = self.axes_of(workload)
-            for count in given.get("hosts", []):
-                if count > most:
-                    raise refused(
-                        f"hosts: no site has {counted(count, 'host')}",
-                        str(count),
-                        f"at most {most}",
-                    )
-            for site in given.get("placement", []):
-                if site not in self.sites:
-                    known = ", ".join(self.sites)
-                    raise refused(f'no site is called "{site}"', f'"{site}"', f"one of {known}")
-            for name in given.get("schedule", []):
-                if name not in self.schedules:
-                    known = ", ".join(self.schedules) or "none; the file has no `schedules`"
-                    raise refused(f'no schedule is called "{name}"', f'"{name}"', f"one of {known}")
-            for name in given.get("beside", []):
-                beside.check(name, self.workloads)
-            total = workload.ranks is not None or "ranks" in given
-            if total and "ranks_per_host" in given:
-                raise refused(
-                    f"{workload.name}: ranks are counted in two ways",
-                    "`ranks` and `ranks_per_host`",
-                    "one of them",
-                )
-        return self
-
-    @model_validator(mode="after")
-    def _plan_has_an_end(self) -> Experiment:
-        most = 0
-        for workload in self.workloads if self.captured is None else []:
-            runs_per_round = points.most_points(self, workload) + 2
-            most += runs_per_round * self.repetitions + self.warmup
-        if most > MOST_RUNS:
-            raise refused(
-                "too many runs",
-                f"{most:,} of all workloads, points and repetitions",
-                f"at most {MOST_RUNS:,}; fewer values, or groups of axes as the `design`",
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _named_hosts_take_part(self) -> Experiment:
-        for workload in self.workloads if self.captured is None else []:
-            fewest = min(self.axes_of(workload).get("hosts", [len(self.hosts)]))
-            there = [host.name for host in self.hosts_at(fewest)]
-            for name in workload.named_hosts:
-                if name not in [host.name for host in self.hosts]:
-                    raise refused(
-                        f'no host is called "{name}"', f'"{name}"', f"some of {', '.join(there)}"
-                    )
-                if name not in there:
-                    raise refused(
-                        f'host "{name}" takes no part in every run',
-                        f"an axis `hosts` with {fewest}",
-                        f"some of {', '.join(there)}, which do",
-                    )
-        return self
-
-    @model_validator(mode="after")
-    def _testbed_can_do_it(self) -> Experiment:
-        names = [name for site in self.sites.values() for name in site.hosts]
-        axes = {workload.name: self.axes_of(workload) for workload in self.workloads}
-        self.testbed.check(names, axes)
-        for workload in self.workloads:
-            if QUICKACK in workload.tcp and self.testbed.kind != testbeds.DEFAULT:
-                raise refused(
-                    f"{workload.name}: routes of real machines stay as they are",
-                    f"`tcp: {{{QUICKACK}: ...}}`",
-                    "a testbed of network namespaces",
-                )
-            if "beside" in axes[workload.name] and self.testbed.kind != testbeds.DEFAULT:
-                raise refused(
-                    "axes: two programs run beside each other in network namespaces alone",
-                    f"`testbed: {{kind: {self.testbed.kind}}}` and an axis `beside`",
-                    "a testbed of network namespaces, or no such axis",
-                )
+    def _is_consistent(self) -> Experiment:
+        consistency.check(self)
         return self
 
     def axes_of(self, workload: Workload) -> dict[str, list[Any]]:
         """The axes that have values, with those of the workload in place of the common ones."""
-        given = {**self.axes.given(), **workload.axes.given()}
-        given |= {"variant": list(workload.variants)} if workload.variants else {}
-        return {name: given[name] for name in NAMES if name in given}
+        values = {**self.axes.given(), **workload.axes.given()}
+        values |= {"variant": list(workload.variants)} if workload.variants else {}
+        return {name: values[name] for name in NAMES if name in values}
 
     @property
     def path(self) -> Path:
@@ -337,11 +221,11 @@ class Experiment(Model):
     @property
     def hosts(self) -> list[Host]:
         """All hosts in file order, with their addresses."""
-        found: list[Host] = []
+        hosts: list[Host] = []
         for site_index, (site, described) in enumerate(self.sites.items(), start=1):
             for host_index, name in enumerate(described.hosts, start=1):
-                number = len(found) + 2  # the hub has .1
-                found.append(
+                number = len(hosts) + 2  # the hub has .1
+                hosts.append(
                     Host(
                         name=name,
                         site=site,
@@ -350,7 +234,7 @@ class Experiment(Model):
                         mac=f"02:77:00:00:{site_index:02x}:{host_index:02x}",
                     )
                 )
-        return found
+        return hosts
 
     def hosts_at(self, per_site: int) -> list[Host]:
         """The first so many hosts of each site."""

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
-from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.outcome_names import COMPLETION
-from flowsweep.render import axes, brackets, charts, cuts, theme
+from flowsweep.render import axes, brackets, charts, completion_caption, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 SAMPLES = 8
 HEIGHT, HALF_HEIGHT = 260, 190
 LEVELS = ((1.1, "1.1 gradual"), (1.5, "1.5 severe"))
-MAX_SINGLE_RUNS = 400
-MAX_REASONS = 2
 
 
 def figure(context: Context, axis: Axis) -> Figure | None:
@@ -53,7 +50,7 @@ def figure(context: Context, axis: Axis) -> Figure | None:
         chart = charts.concat(*panels, columns=2, align="all")
     return Figure(
         name=f"completion_by_{axis.name}",
-        caption=_caption(context, axis, rows),
+        caption=completion_caption.caption(context, axis, rows),
         notes=sentence(
             None if rows["runs_left_out"].sum() else "No run at these points was left out.",
             f"Lines: linear in {'RTT' if axis.name == 'rtt' else '1/rate'}, as the thresholds.",
@@ -71,47 +68,79 @@ def _panel(
     size: tuple[int, int],
 ) -> Any:
     """One application; the others behind it as thin lines."""
+    shown_column = axis.columns[0].shown
     everything = context.rows(f"completion_by_{axis.name}").filter(
-        pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0)
+        pl.col("slowdown").is_not_null() & (pl.col(shown_column) > 0)
     )
-    # A run stands at its point, so that what scatters is its time.
+    runs = _runs_at_points(context, axis)
+    drawn = pl.concat([runs["slowdown"], everything["slowdown"]])
+    low, high = (float(value) for value in _ends(everything[shown_column]))
+    span = (low * 0.94, high * 1.06)
+    ticks = axes.log_ticks(low * 0.95, high * 1.05)
+    x = _axis_channel(axis, span, ticks, is_measured=bool(runs["is_x_measured"].any()))
+    y = axes.slowdown_y(drawn)
+    mild_end = span[0] if axis.name == "rtt" else span[1]
+    own = context.select_series(everything, one)
+    layers: list[Any] = [
+        *_levels(x, y, axis, mild_end, axes.slowdown_top(drawn)),
+        *(
+            _context_line(context.select_series(everything, other), axis, x, y)
+            for other in shown
+            if other != one
+        ),
+        *_threshold_marks(context, axis, one, x, span),
+        _own_line(own, one, axis, x, y),
+        *_runs(context.select_series(runs, one), one, x, y),
+        *_points(own, one, axis, x, y),
+    ]
+    return charts.layer(*layers).properties(
+        width=size[0], height=size[1], description=about(application=one.label)
+    )
+
+
+def _ends(column: pl.Series) -> tuple[Any, Any]:
+    return column.min(), column.max()
+
+
+def _runs_at_points(context: Context, axis: Axis) -> pl.DataFrame:
+    """The runs along an axis; each stands at its point, so that what scatters is its time."""
     keys = ["app", "problem", "outcome", "axis", "buffer_bytes", "x_asked"]
-    runs = (
+    return (
         context.model("sweep_runs")
         .filter((pl.col("axis") == axis.name) & (pl.col("outcome") == COMPLETION))
         .drop("x")
         .join(context.model("sweep_points").select(*keys, "x"), on=keys, nulls_equal=True)
     )
-    low = float(everything.select(pl.col(axis.columns[0].shown).min()).item())
-    high = float(everything.select(pl.col(axis.columns[0].shown).max()).item())
-    drawn = pl.concat([runs["slowdown"], everything["slowdown"]])
-    measured = "measured" if runs["is_x_measured"].any() else "as asked"
-    ticks = axes.log_ticks(low * 0.95, high * 1.05)
-    x = charts.field(
+
+
+def _axis_channel(
+    axis: Axis, span: tuple[float, float], ticks: list[float], *, is_measured: bool
+) -> charts.Channel:
+    origin = "measured" if is_measured else "as asked"
+    return charts.field(
         "x:Q",
-        title=f"{axis.label} ({axis.columns[0].unit}, {measured})",
-        scale=axes.scale(type="log", domain=[low * 0.94, high * 1.06], nice=False),
+        title=f"{axis.label} ({axis.columns[0].unit}, {origin})",
+        scale=axes.scale(type="log", domain=list(span), nice=False),
         axis=axes.axis(values=ticks, labelExpr=axes.number_labels(ticks)),
     )
-    y = axes.slowdown_y(drawn)
-    mild_end = low * 0.94 if axis.name == "rtt" else high * 1.06
-    layers: list[Any] = [*_levels(x, y, axis, mild_end, axes.slowdown_top(drawn))]
-    for other in shown:
-        if other != one:
-            lines = _interpolate(context.select_series(everything, other), axis)
-            line = charts.Chart(values(lines)).mark(
-                "line", color=theme.CONTEXT, strokeWidth=1, clip=True
-            )
-            layers.append(line.encode(x=x, y=y, detail="buffer:N"))
-    own = context.select_series(everything, one)
-    layers += _threshold_marks(context, axis, one, x, (low * 0.94, high * 1.06))
-    line = charts.Chart(values(_interpolate(own, axis))).mark("line", color=one.colour, clip=True)
-    layers.append(line.encode(x=x, y=y, strokeDash=_dash(own), detail="buffer:N"))
-    layers += _runs(context.select_series(runs, one), one, x, y)
-    layers += _points(own, one, axis, x, y)
-    return charts.layer(*layers).properties(
-        width=size[0], height=size[1], description=about(application=one.label)
+
+
+def _context_line(
+    rows: pl.DataFrame, axis: Axis, x: charts.Channel, y: charts.Channel
+) -> charts.Chart:
+    """The curve of another application, thin and grey."""
+    line = charts.Chart(values(_interpolate(rows, axis))).mark(
+        "line", color=theme.CONTEXT, strokeWidth=1, clip=True
     )
+    return line.encode(x=x, y=y, detail="buffer:N")
+
+
+def _own_line(
+    rows: pl.DataFrame, one: Series, axis: Axis, x: charts.Channel, y: charts.Channel
+) -> charts.Chart:
+    """The curve of the panel's application."""
+    line = charts.Chart(values(_interpolate(rows, axis))).mark("line", color=one.colour, clip=True)
+    return line.encode(x=x, y=y, strokeDash=_dash(rows), detail="buffer:N")
 
 
 def _levels(
@@ -136,7 +165,7 @@ def _levels(
 
 def _interpolate(rows: pl.DataFrame, axis: Axis) -> list[dict[str, Any]]:
     """Each segment between two medians, sampled along the interpolant."""
-    found: list[dict[str, Any]] = []
+    samples: list[dict[str, Any]] = []
     for buffer in sorted(rows["buffer_bytes"].unique().to_list(), key=lambda size: size or 0):
         line = rows.filter(pl.col("buffer_bytes").eq_missing(pl.lit(buffer))).sort(
             axis.columns[0].shown
@@ -149,8 +178,8 @@ def _interpolate(rows: pl.DataFrame, axis: Axis) -> list[dict[str, Any]]:
                     x = x0 + part * (x1 - x0)
                 else:
                     x = 1 / (1 / x0 + part * (1 / x1 - 1 / x0))
-                found.append({"x": x, "slowdown": y0 + part * (y1 - y0), "buffer": str(buffer)})
-    return found
+                samples.append({"x": x, "slowdown": y0 + part * (y1 - y0), "buffer": str(buffer)})
+    return samples
 
 
 def _dash(rows: pl.DataFrame) -> Any:
@@ -173,7 +202,7 @@ def _runs(
     timed = runs.filter(pl.col("slowdown").is_not_null() & (pl.col("x") > 0))
     marks = []
     used = timed.filter("is_used")
-    if 0 < used.height <= MAX_SINGLE_RUNS:
+    if 0 < used.height <= completion_caption.MAX_SINGLE_RUNS:
         dots = charts.Chart(values([_run(row) for row in used.iter_rows(named=True)])).mark(
             "point", size=14, opacity=0.45, color=one.colour, clip=True
         )
@@ -241,15 +270,15 @@ def _threshold_marks(
     context: Context, axis: Axis, one: Series, x: charts.Channel, span: tuple[float, float]
 ) -> list[charts.Chart]:
     """A rule at each threshold, a band where it has an interval, and the number."""
-    found = context.select_series(context.rows("thresholds"), one).filter(
+    thresholds = context.select_series(context.rows("thresholds"), one).filter(
         (pl.col("axis") == axis.name)
         & (pl.col("outcome") == COMPLETION)
         & pl.col("state").is_in(["found", "one-sided"])
     )
-    if found["buffer_bytes"].n_unique() > 1:
+    if thresholds["buffer_bytes"].n_unique() > 1:
         return []
     marks: list[charts.Chart] = []
-    for row in found.iter_rows(named=True):
+    for row in thresholds.iter_rows(named=True):
         level = f"{(row['level'] - 1) * 100:.0f} %"
         words = f"{level}: {brackets.brief(row, axis.columns[0].unit)}"
         if row["low"] is not None and row["high"] is not None:
@@ -273,74 +302,3 @@ def _threshold_marks(
         place = 8 if row["level"] < 1.3 else 24
         marks.append(text.encode(x=x, y=charts.value(place), text="text:N"))
     return marks
-
-
-def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
-    """Valid runs along the axis of the application that has most."""
-    runs = context.model("sweep_runs").filter(
-        (pl.col("axis") == axis.name) & (pl.col("outcome") == COMPLETION) & pl.col("is_used")
-    )
-    return max(context.select_series(runs, one).height for one in context.series_in(rows))
-
-
-def _medians_of(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
-    """What a point is the median of."""
-    valid = rows["runs_used"].filter(rows["runs_used"] > 0)
-    if valid.is_empty():
-        return "No run at these points counts."
-    used = numbers.plural(int(valid.sum()), "run")
-    least, most = valid.min(), valid.max()
-    if most == 1:
-        return f"Points: one valid run each ({used})."
-    per_point = str(least) if least == most else f"{least!s} to {most!s}"
-    are_drawn = _most_single(context, axis, rows) <= MAX_SINGLE_RUNS
-    single = "" if are_drawn else f", where an application has up to {MAX_SINGLE_RUNS}"
-    return (
-        f"Points: medians of {per_point} valid runs each ({used}), small dots: single runs{single}."
-    )
-
-
-def _caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
-    out = int(rows["runs_left_out"].sum())
-    baseline = context.model("baselines")
-    times = "; ".join(
-        f"{one.label}: {numbers.estimate(row['completion_s'])} s at "
-        f"{numbers.estimate(row['rtt_ms'])} ms and {numbers.estimate(row['rate_mbit_s'])} Mbit/s"
-        for one in context.series_in(rows)
-        for row in context.select_series(baseline, one).iter_rows(named=True)
-    )
-    reasons = sorted({
-        reason
-        for joined in rows["left_out_because"].drop_nulls()
-        for reason in joined.split("; ")
-    })  # fmt: skip
-    if len(reasons) > MAX_REASONS:
-        reasons = [*reasons[:MAX_REASONS], f"{len(reasons) - MAX_REASONS} more, see Runs"]
-    drawn = rows.filter(pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0))
-    has_interval = not rows.filter(
-        pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
-    ).is_empty()
-    return sentence(
-        _medians_of(context, axis, rows),
-        f"Left out: {numbers.plural(out, 'run')} ({'; '.join(reasons)}), "
-        "drawn as a cross where it has a time."
-        if out
-        else None,
-        f"Baseline: {times}.",
-        "Vertical rules on points: 95 % interval."
-        if has_interval
-        else f"Fewer than {MIN_RUNS} runs a point, or at the baseline: no intervals.",
-        cuts.describe(
-            drawn.height,
-            rows.height,
-            f"points are drawn, those without a valid run or without a "
-            f"{axis.columns[0].head} are not",
-            f"completion_by_{axis.name}",
-        ),
-        "Dashes: smaller socket buffers."
-        if rows.group_by("app", "problem")
-        .agg(pl.col("buffer_bytes").n_unique())["buffer_bytes"]
-        .max()
-        != 1
-        else None,
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import select
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from flowsweep.testbed import kernel, launch
+from flowsweep.testbed import kernel, launch, process_groups
 from flowsweep.testbed import spec as specs
 from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.tools import MEMORY, ended
@@ -236,14 +235,7 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
     running = [process for process in processes if process.poll() is None]
     for process in running:
         process.terminate()
-    end = time.monotonic() + TERMINATE_LIMIT_S
-    for process in running:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(max(0.0, end - time.monotonic()))
-    for process in running:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    process_groups.wait_or_kill(running, TERMINATE_LIMIT_S)
 
 
 def _mpi_error(text: str) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep.testbed import kernel
+from flowsweep.testbed import kernel, process_groups
 from flowsweep.testbed import spec as specs
 from flowsweep.testbed.tools import ended
 
@@ -100,7 +100,7 @@ class Servers:
     def _start_all(self) -> None:
         for server in self._bed.servers:
             for host in server.hosts:
-                self._started.append(self._one(server, host))
+                self._started.append(self._start_one(server, host))
             if server.port is not None:
                 for host in server.hosts:
                     self._wait(host, server.port)
@@ -127,16 +127,9 @@ class Servers:
         for process in running:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
-        until = time.monotonic() + END_LIMIT_S
-        for process in running:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, until - time.monotonic()))
-        for process in running:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process_groups.wait_or_kill(running, END_LIMIT_S)
 
-    def _one(self, server: ServerSpec, host: str) -> _Started:
+    def _start_one(self, server: ServerSpec, host: str) -> _Started:
         words, more = self._start(server, host)
         log = Path(self._bed.folder) / f"serve-{host}.log"
         with log.open("ab") as file:

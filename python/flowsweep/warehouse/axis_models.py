@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-# The SQL is made of the names in axes.py alone.
-# ruff: noqa: S608
 from flowsweep.experiment.axes import AXES, ON_LINES, columns, in_points, raw_columns
 from flowsweep.warehouse import axis_lines, name_pairs
 
@@ -18,7 +16,7 @@ def models() -> dict[str, str]:
     return {
         "axis_contract": _contract(),
         "run_axes": _run_axes(),
-        "point_texts": _texts(),
+        "point_texts": _point_texts(),
         "compared_points": axis_lines.compared_points(),
         "axis_points": axis_lines.axis_points(),
         "plane_points": axis_lines.plane_points(),
@@ -89,22 +87,8 @@ def _hardness(axis: Axis) -> str:
     return f"coalesce({sign}{axis.columns[0].asked}, {unset})"
 
 
-def _texts() -> str:
-    # A queue follows from rate and RTT in most sweeps: it is named where nothing else differs.
-    queue = AXES["queue"].columns[0]
-    labels = ",\n            ".join(_label(column) for column in columns() if column != queue)
-    network = ", ".join(
-        f"coalesce({axis_lines.value_sql(axis, axis.columns[0], 'own')}::varchar, '-')"
-        for axis in in_points()
-        if axis.applies_to in ("link", "sockets")
-    )
-    undisturbed = ", ".join(
-        f"coalesce(own.{column.asked}::varchar, '-')"
-        for axis in in_points()
-        if axis.name not in ("loss", "jitter")
-        for column in axis.columns
-    )
-    return f"""\
+#: One row per point; the places in braces are filled from the list of axes.
+POINT_TEXTS = """\
 -- One row per point: `label` says what differs from the baseline of its application and
 -- problem; `network` is equal at points that differ in the application alone,
 -- `undisturbed` at those that differ in loss and jitter alone.
@@ -127,7 +111,7 @@ compared as (
             ', ',
             {labels}
         ) as others,
-        {_label(queue)} as queue,
+        {queue} as queue,
         concat_ws(' ', {network}) as network,
         concat_ws(' ', {undisturbed}) as undisturbed,
     from point_axes as own
@@ -160,6 +144,37 @@ final as (
 
 select * from final
 """
+
+
+def _point_texts() -> str:
+    # A queue follows from rate and RTT in most sweeps: it is named where nothing else differs.
+    queue = AXES["queue"].columns[0]
+    labels = ",\n            ".join(_label(column) for column in columns() if column != queue)
+    return POINT_TEXTS.format(
+        labels=labels,
+        queue=_label(queue),
+        network=_network_texts(),
+        undisturbed=_undisturbed_texts(),
+    )
+
+
+def _network_texts() -> str:
+    """The values of all axes of links and sockets, as arguments of a function."""
+    return ", ".join(
+        f"coalesce({axis_lines.value_sql(axis, axis.columns[0], 'own')}::varchar, '-')"
+        for axis in in_points()
+        if axis.applies_to in ("link", "sockets")
+    )
+
+
+def _undisturbed_texts() -> str:
+    """The values of all axes but loss and jitter, as arguments of a function."""
+    return ", ".join(
+        f"coalesce(own.{column.asked}::varchar, '-')"
+        for axis in in_points()
+        if axis.name not in ("loss", "jitter")
+        for column in axis.columns
+    )
 
 
 def _label(column: Column) -> str:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from flowsweep.errors import FlowsweepError
 from flowsweep.files import file_sets, layout, names, parquet_files
-from flowsweep.warehouse import answers, computed, settings, shown, signatures
+from flowsweep.warehouse import answers, computed, refusals, settings, shown, signatures
 from flowsweep.warehouse.catalog import Catalog
 from flowsweep.warehouse.facts import Kept
 from flowsweep.warehouse.values import frame
@@ -25,6 +24,7 @@ from flowsweep.warehouse.values import frame
 if TYPE_CHECKING:
     import polars as pl
 
+    from flowsweep.errors import FlowsweepError
     from flowsweep.warehouse.signatures import Inputs
 
 #: More rows than so many are taken from DuckDB as Arrow.
@@ -58,22 +58,7 @@ class Warehouse:
     ) -> None:
         self.directory = directory
         self.tables = directory / "tables"
-        if not self.tables.is_dir():
-            raise FlowsweepError(
-                f"{directory}: there are no tables here",
-                found=f"no folder {self.tables}",
-                expected="results/<experiment> with tables/runs.parquet and tables/run=*/",
-                remedy="snakemake --configfile EXPERIMENT.yaml makes them",
-            )
-        if not (self.tables / "runs.parquet").is_file():
-            raise FlowsweepError(
-                f"{directory}: the table of the runs is missing",
-                found=f"no file {self.tables / 'runs.parquet'}",
-                expected="one row per run, made from runs/*/run.json",
-                remedy=f"flowsweep runs {directory}/runs --output {self.tables}/runs.parquet"
-                if (directory / "runs").is_dir()
-                else "snakemake --configfile EXPERIMENT.yaml makes it",
-            )
+        refusals.check_folder(directory)
         layout.bring_up_to_date(self.tables)
         self._only = only
         self._other = None if against is None else Warehouse(against)
@@ -126,11 +111,7 @@ class Warehouse:
             finally:
                 self._is_reading = False
             if signatures.state(self.tables) != state:
-                raise FlowsweepError(
-                    f"{self.tables}: the tables were replaced while they were read",
-                    expected="those of one writing",
-                    remedy="ask again when nobody writes there",
-                )
+                raise refusals.replaced(self.tables)
 
     def rows(self, name: str) -> pl.DataFrame:
         """The rows behind the figure `name`, asked once of the same tables."""
@@ -229,14 +210,14 @@ class Warehouse:
         self._stack.close()
         views: dict[str, str] | None = None
         if self._stack.enter_context(self._kept.reading(self._needed, state, wanted)):
-            found = {name: self._kept.query(name) for name in self._needed}
-            views = {name: query for name, query in found.items() if query is not None}
+            queries = {name: self._kept.query(name) for name in self._needed}
+            views = {name: query for name, query in queries.items() if query is not None}
         if self._made and (views is None) != (self._views is None):
             names = self._needed
             self._connect()
             self._needed = names
-        old = self._views or {}
-        if changed := {name for name in views or () if old.get(name) != (views or {})[name]}:
+        before, now = self._views or {}, views or {}
+        if changed := {name for name, query in now.items() if before.get(name) != query}:
             self._made -= changed | {name for name in self._made if name.startswith("rows_of_")}
         self._views = views
 
@@ -311,7 +292,7 @@ class Warehouse:
         if name.startswith(shown.FILES):
             runs = self.select("select run from shown_runs order by run")["run"]
             # Other programs may write a name as it is.
-            folders = {one for run in runs for one in (names.partition("run", run), f"run={run}")}
+            folders = {name for run in runs for name in (names.partition("run", run), f"run={run}")}
             table = name.removeprefix(shown.FILES)
             return parquet_files.query_folders(self.tables, table, folders)
         return self._file(name.removeprefix("file_"))
@@ -319,11 +300,11 @@ class Warehouse:
     def _file(self, table: str) -> str:
         """Reads all Parquet files of one kind; no rows where there is none."""
         if table == "runs":
-            every = parquet_files.query_files([self.tables / "runs.parquet"])
+            every_run = parquet_files.query_files([self.tables / "runs.parquet"])
             if self._only is None:
-                return every
+                return every_run
             runs = ", ".join(map(parquet_files.quote, self._only))
-            return f"{every} where run in ({runs})"
+            return f"{every_run} where run in ({runs})"
         if self._only is not None:
             folders = set().union(*self._only.values())
             return parquet_files.query_folders(self.tables, table, folders)
@@ -362,16 +343,5 @@ class Warehouse:
 
     def _refused(self, error: duckdb.Error) -> FlowsweepError:
         if damaged := self._kept.remove_damaged(settings.connect()):
-            return FlowsweepError(
-                f"{damaged[0]}: damaged",
-                found=str(error).splitlines()[0],
-                expected="what flowsweep wrote there",
-                remedy="it was removed: the same command makes it anew",
-            )
-        return FlowsweepError(
-            f"{self.directory}: the tables cannot be queried",
-            found=str(error).splitlines()[0],
-            expected="the tables of the contract, as `flowsweep ingest` writes them",
-            remedy="write damaged ones again: flowsweep ingest RUN_DIR --output TABLES; "
-            "flowsweep runs for runs.parquet",
-        )
+            return refusals.damaged(damaged[0], error)
+        return refusals.unreadable(self.directory, error)

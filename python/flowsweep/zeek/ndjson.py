@@ -53,7 +53,10 @@ def frames(
             continue
         typed = raw.with_columns(_convert_typed(raw, schema or {}))
         if sum(typed.null_count().row(0)) > sum(raw.null_count().row(0)):
-            _note_lost(raw, typed, schema or {}, faults, numbers or _number_filled(part, first))
+            numbers = numbers or _number_filled(part, first)
+            for before, after in zip(raw, typed, strict=True):
+                column = (after.name, _kind(after.name, schema or {}))
+                faults.note_lost(before, after, column, numbers)
         yield typed
 
 
@@ -139,22 +142,6 @@ def _convert_typed(frame: pl.DataFrame, schema: Mapping[str, str]) -> list[pl.Se
     """The columns whose type is known, as `kinds.dtype` has them."""
     known = ((series, _kind(series.name, schema)) for series in frame)
     return [_as(series, kind) for series, kind in known if kind is not None]
-
-
-def _note_lost(
-    raw: pl.DataFrame,
-    typed: pl.DataFrame,
-    schema: Mapping[str, str],
-    faults: Faults,
-    numbers: Sequence[int],
-) -> None:
-    """Counts the values that are none of their column's type."""
-    for value, kept in zip(raw, typed, strict=True):
-        lost = (kept.is_null() & value.is_not_null()).arg_true()
-        if lost.len():
-            kind = _kind(kept.name, schema)
-            found = f"a value of {kept.name} that is no {kind}: {str(value[lost[0]])[:60]}"
-            faults.value(numbers[lost[0]], found, lost.len())
 
 
 def _as(series: pl.Series, kind: str) -> pl.Series:

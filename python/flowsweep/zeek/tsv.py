@@ -42,6 +42,25 @@ class Faults:
         self.values += many
         self.first = self.first or f"in line {number} {found}"
 
+    def note_lost(
+        self, raw: pl.Series, typed: pl.Series, column: tuple[str, str | None], lines: Sequence[int]
+    ) -> None:
+        """Counts the values that a column lost when it took its type.
+
+        Args:
+            raw: The values as they stand in the log.
+            typed: The same values with the column's type.
+            column: Zeek's names of the column and of its type.
+            lines: The number of each value's line.
+        """
+        lost = (typed.is_null() & raw.is_not_null()).arg_true()
+        if lost.len():
+            name, kind = column
+            example = str(raw[lost[0]])[:60]
+            self.value(
+                lines[lost[0]], f"a value of {name} that is no {kind}: {example}", lost.len()
+            )
+
     def text(self, number: int) -> None:
         """One more line with bytes that are no UTF-8."""
         self.texts += 1
@@ -143,7 +162,9 @@ def rows(lines: bytes, header: Header, faults: Faults, first: int = 1) -> pl.Dat
         texts = _read(lines, header, dict.fromkeys(names, pl.String))
         frame = texts.with_columns(pl.col(name).cast(kind, strict=False)
                                    for name, kind in read.items())  # fmt: skip
-        _note_lost(texts, frame, header, faults, numbers)
+        columns = zip(header.fields, header.types, strict=True)
+        for raw, typed, column in zip(texts, frame, columns, strict=True):
+            faults.note_lost(raw, typed, column, numbers)
     kept = frame.select(
         _convert(pl.col(name), kind, header).alias(field)
         for name, field, kind in zip(names, header.fields, header.types, strict=True)
@@ -174,21 +195,6 @@ def _convert(column: pl.Expr, kind: str, header: Header) -> pl.Expr:
             pl.when(column != header.empty).then(column).when(column.is_not_null()).then(pl.lit(""))
         )
     return kinds.convert(column, kind)
-
-
-def _note_lost(
-    texts: pl.DataFrame,
-    frame: pl.DataFrame,
-    header: Header,
-    faults: Faults,
-    numbers: Sequence[int],
-) -> None:
-    """Counts the values that were read as texts and are none of their column's type."""
-    for text, value, name, kind in zip(texts, frame, header.fields, header.types, strict=True):
-        lost = (value.is_null() & text.is_not_null()).arg_true()
-        if lost.len():
-            found = f"a value of {name} that is no {kind}: {text[lost[0]][:60]}"
-            faults.value(numbers[lost[0]], found, lost.len())
 
 
 def _as_text(lines: bytes, faults: Faults, numbers: Sequence[int]) -> bytes:

@@ -7,6 +7,7 @@
 
 pub mod abi;
 pub mod database;
+mod job;
 pub mod reference;
 
 /// Pits of both players.

@@ -3,11 +3,13 @@
 //! A packet arrives after it was sent. So the time at its receiver less that at its sender is the most that the
 //! receiver's clock can be ahead, and packets the other way tell the least. `windows` holds what lies at the bottom of
 //! these differences (`hull`) in bounded memory, `steps` finds where a clock was set, `fit` lays lines between the
-//! bottoms of both directions, and `bounds` brings all pairs together. `solved` is what came out.
+//! bottoms of both directions, and `bounds` brings all pairs together. `solve` puts this
+//! together, and `solved` is what came out.
 
 mod bounds;
 mod fit;
 mod hull;
+mod solve;
 mod solved;
 mod steps;
 mod windows;

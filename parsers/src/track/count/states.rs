@@ -1,6 +1,8 @@
 //! Packets of connections to their counts, connection after connection, so that each one's state is looked up
 //! once for all its packets of a chunk; on several threads, because no two connections share a state.
 
+use std::slice::{Iter, IterMut};
+
 use rayon::prelude::*;
 
 use super::direction::Direction;
@@ -15,6 +17,7 @@ use crate::common::threads::several_threads;
 use crate::decode::TcpOptions;
 use crate::decode::segment::Segment;
 use crate::track::find::grouping::{Group, Grouping};
+use crate::track::tcp::Tcp;
 use crate::track::tcp::messages::ended::{Ended, EndedRows};
 
 /// Fewer packets than this are not worth another thread.
@@ -113,7 +116,7 @@ impl States {
         let work = Work {
             chunk,
             segments: chunk.segments(),
-            options: &chunk.options,
+            options: &chunk.listed.options,
             positions: &grouping.positions,
             count_gaps: self.count_gaps,
             find_messages: self.find_messages,
@@ -185,7 +188,7 @@ impl Work<'_> {
         }
     }
 
-    /// What is counted of any protocol.
+    /// Counts what packets of any protocol have.
     #[inline]
     fn count_packets<'p>(
         self,
@@ -209,7 +212,7 @@ impl Work<'_> {
         }
     }
 
-    /// What is counted of TCP.
+    /// Follows the state of TCP over a block of packets of one connection.
     #[inline]
     fn follow(
         self,
@@ -229,7 +232,7 @@ impl Work<'_> {
         };
         let mut packets = block.iter();
         while let Some(&position) = packets.next() {
-            let facts_of = facts.next();
+            let facts_of_packet = facts.next();
             let segment = &self.segments[position as usize];
             if !segment.tcp() {
                 continue;
@@ -242,7 +245,7 @@ impl Work<'_> {
             let Some(own) = own else { continue };
             ended.position = position;
             ended.backward = segment.is_from_high() != group.forward_from_high;
-            if let Some(facts) = facts_of {
+            if let Some(facts) = facts_of_packet {
                 let peer = peer.as_ref().map(|peer| &peer.tcp);
                 facts.window_bytes = own.tcp.window_bytes(segment, peer);
             }
@@ -250,43 +253,66 @@ impl Work<'_> {
                 && let Some(peer) = peer
                 && own.tcp.goes_on(&mut peer.tcp, segment, &mut ended)
             {
-                let following = packets.as_slice();
-                // One or two are soon taken one by one.
-                if !self.without_fast.has(FastWays::BURSTS)
-                    && segment.payload > 0
-                    && let &[next, later, ..] = following
-                    && [next, later]
-                        .iter()
-                        .all(|&it| self.segments[it as usize].is_like(segment))
-                {
-                    let count =
-                        own.tcp
-                            .take_burst(&mut peer.tcp, segment, self.segments, following);
-                    packets = following[count..].iter();
-                    let window_bytes = own.tcp.window_bytes(segment, Some(&peer.tcp));
-                    facts
-                        .by_ref()
-                        .take(count)
-                        .for_each(|facts| facts.window_bytes = window_bytes);
-                }
+                let sides = (&mut own.tcp, &mut peer.tcp);
+                self.follow_burst(sides, segment, &mut packets, &mut facts);
                 continue;
             }
-            if let Some(refusal) = self.chunk.refusal(position) {
-                own.tcp.refuse(refusal);
-                continue;
-            }
-            if peer.is_none() && segment.acknowledgement().is_some() {
-                // What it acknowledges may come behind it.
-                *peer = Some(Direction::unheard());
-            }
-            let peer = peer.as_mut().map(|peer| &mut peer.tcp);
-            let silent = TcpOptions::silent(segment.options_bytes());
-            let options = self.listed(position, segment).unwrap_or(&silent);
-            if own.tcp.may_be_refused(peer.as_deref(), segment) {
-                self.suspicion.raise();
-            }
-            own.tcp.take(peer, segment, options, &mut ended);
+            self.follow_any(&mut own.tcp, peer, position, &mut ended);
         }
+    }
+
+    /// Takes in the packets behind `segment` that are like it, all at once.
+    #[inline]
+    fn follow_burst(
+        self,
+        (own, peer): (&mut Tcp, &mut Tcp),
+        segment: &Segment,
+        packets: &mut Iter<'_, u32>,
+        facts: &mut IterMut<'_, PacketFacts>,
+    ) {
+        let following = packets.as_slice();
+        // One or two are soon taken one by one.
+        if !self.without_fast.has(FastWays::BURSTS)
+            && segment.payload > 0
+            && let &[next, later, ..] = following
+            && [next, later]
+                .iter()
+                .all(|&it| self.segments[it as usize].is_like(segment))
+        {
+            let count = own.take_burst(peer, segment, self.segments, following);
+            *packets = following[count..].iter();
+            let window_bytes = own.window_bytes(segment, Some(peer));
+            facts
+                .take(count)
+                .for_each(|facts| facts.window_bytes = window_bytes);
+        }
+    }
+
+    /// Takes in the packet at `position`, whatever it is.
+    #[inline]
+    fn follow_any(
+        self,
+        own: &mut Tcp,
+        peer: &mut Option<Direction>,
+        position: u32,
+        ended: &mut Ended<'_>,
+    ) {
+        if let Some(refusal) = self.chunk.refusal(position) {
+            own.refuse(refusal);
+            return;
+        }
+        let segment = &self.segments[position as usize];
+        if peer.is_none() && segment.acknowledgement().is_some() {
+            // What it acknowledges may come behind it.
+            *peer = Some(Direction::unheard());
+        }
+        let peer = peer.as_mut().map(|peer| &mut peer.tcp);
+        let silent = TcpOptions::silent(segment.options_bytes());
+        let options = self.listed(position, segment).unwrap_or(&silent);
+        if own.may_be_refused(peer.as_deref(), segment) {
+            self.suspicion.raise();
+        }
+        own.take(peer, segment, options, ended);
     }
 
     /// TCP options of `segment`, which is at `position`, where they are listed.

@@ -62,7 +62,7 @@ impl Grouping {
     /// Finds the connections of packets that `chunk` was given.
     pub(crate) fn find(&mut self, chunk: &mut Chunk, connections: &mut Connections) {
         self.in_runs += connections.assign(chunk, self.before as u32, &mut self.numbers);
-        for packet in chunk.tunnelled.drain(..) {
+        for packet in chunk.listed.tunnelled.drain(..) {
             let connection = self.numbers[packet.position as usize];
             if connection != NONE {
                 connections
@@ -70,7 +70,7 @@ impl Grouping {
                     .note(connection, packet.from_high, packet.outer);
             }
         }
-        for (position, rdma) in chunk.rdma.drain(..) {
+        for (position, rdma) in chunk.listed.rdma.drain(..) {
             let number = self.numbers[position as usize];
             if let Some(connection) = connections.get(number) {
                 let segment = &chunk.segments[position as usize];
@@ -81,7 +81,7 @@ impl Grouping {
         self.connections = connections.len();
     }
 
-    /// Sorts by them.
+    /// Sorts the packets by their connections.
     pub(crate) fn end(&mut self, connections: &Connections) {
         self.sort(self.in_runs > self.numbers.len() / 2);
         for group in &mut self.groups {
@@ -91,90 +91,110 @@ impl Grouping {
         }
     }
 
-    /// Stable radix sort, least significant digit first, and the groups; packets of no connection are left out.
+    /// Sorts the packets by the number of their connection, and makes the groups; packets of no connection are left out.
+    /// A stable radix sort, least significant digit first.
     fn sort(&mut self, by_run: bool) {
-        let numbers = &self.numbers;
-        let bits = (usize::BITS - self.connections.leading_zeros()).max(1);
-        let digit = if numbers.len() < MANY {
-            DIGIT
-        } else {
-            LARGE_DIGIT
-        };
-        let passes = bits.div_ceil(digit);
-        let width = bits.div_ceil(passes);
-        let mask = (1 << width) - 1;
-        let starts = &mut self.starts;
-        starts.clear();
-        starts.resize(1 << width, 0);
-        let runs = || numbers.chunk_by(|one, next| one == next);
+        let digits = Digits::new(self.connections, self.numbers.len());
         if by_run {
-            for run in runs().filter(|run| run[0] != NONE) {
-                starts[run[0] as usize & mask] += run.len() as u32;
-            }
+            self.sort_runs(digits);
         } else {
-            for &number in numbers.iter().filter(|&&number| number != NONE) {
-                starts[number as usize & mask] += 1;
-            }
+            self.sort_packets(digits);
         }
-        let total = counts_to_starts(starts);
-        self.positions.resize(total as usize, 0);
-        if by_run {
-            let mut packet = 0;
-            for run in runs() {
-                let next = packet + run.len() as u32;
-                if run[0] != NONE {
-                    let start = &mut starts[run[0] as usize & mask];
-                    let end = *start + run.len() as u32;
-                    let positions = &mut self.positions[*start as usize..end as usize];
-                    positions
-                        .iter_mut()
-                        .zip(packet..next)
-                        .for_each(|(it, packet)| *it = packet);
-                    *start = end;
-                }
-                packet = next;
-            }
-        } else {
-            for (packet, &number) in (0..).zip(numbers) {
-                if let Some(&later) = numbers.get(packet as usize + AHEAD)
-                    && let Some(&start) = starts.get(later as usize & mask)
-                    && let Some(position) = self.positions.get(start as usize)
-                {
-                    prefetch(position);
-                }
-                if number != NONE {
-                    let start = &mut starts[number as usize & mask];
-                    self.positions[*start as usize] = packet;
-                    *start += 1;
-                }
-            }
-        }
-        if passes == 1 {
-            // Where a connection's packets end is known.
-            let mut from = 0;
-            for (connection, &to) in (0..).zip(&starts[..self.connections]) {
-                if to > from {
-                    self.groups.push(Group::new(connection, from, to));
-                    from = to;
-                }
-            }
+        if digits.passes == 1 {
+            self.group_by_starts();
             return;
         }
-        for pass in 1..passes {
-            let digit = |packet: u32| (numbers[packet as usize] >> (pass * width)) as usize & mask;
-            starts.fill(0);
-            for &packet in &self.positions {
-                starts[digit(packet)] += 1;
+        for pass in 1..digits.passes {
+            self.sort_positions(digits, pass);
+        }
+        self.group_by_numbers();
+    }
+
+    /// The first pass, packet by packet.
+    #[inline]
+    fn sort_packets(&mut self, digits: Digits) {
+        let (numbers, starts) = (&self.numbers, &mut self.starts);
+        digits.clear(starts);
+        for &number in numbers.iter().filter(|&&number| number != NONE) {
+            starts[digits.first(number)] += 1;
+        }
+        self.positions.resize(counts_to_starts(starts) as usize, 0);
+        for (packet, &number) in (0..).zip(numbers) {
+            if let Some(&later) = numbers.get(packet as usize + AHEAD)
+                && let Some(&start) = starts.get(digits.first(later))
+                && let Some(position) = self.positions.get(start as usize)
+            {
+                prefetch(position);
             }
-            counts_to_starts(starts);
-            self.spare.resize(self.positions.len(), 0);
-            for &packet in &self.positions {
-                let start = &mut starts[digit(packet)];
-                self.spare[*start as usize] = packet;
+            if number != NONE {
+                let start = &mut starts[digits.first(number)];
+                self.positions[*start as usize] = packet;
                 *start += 1;
             }
-            std::mem::swap(&mut self.positions, &mut self.spare);
         }
+    }
+
+    /// The first pass, run by run.
+    #[inline]
+    fn sort_runs(&mut self, digits: Digits) {
+        let (numbers, starts) = (&self.numbers, &mut self.starts);
+        let runs = || numbers.chunk_by(|one, next| one == next);
+        digits.clear(starts);
+        for run in runs().filter(|run| run[0] != NONE) {
+            starts[digits.first(run[0])] += run.len() as u32;
+        }
+        self.positions.resize(counts_to_starts(starts) as usize, 0);
+        let mut packet = 0;
+        for run in runs() {
+            let next = packet + run.len() as u32;
+            if run[0] != NONE {
+                let start = &mut starts[digits.first(run[0])];
+                let end = *start + run.len() as u32;
+                let positions = &mut self.positions[*start as usize..end as usize];
+                positions
+                    .iter_mut()
+                    .zip(packet..next)
+                    .for_each(|(it, packet)| *it = packet);
+                *start = end;
+            }
+            packet = next;
+        }
+    }
+
+    /// A later pass.
+    #[inline]
+    fn sort_positions(&mut self, digits: Digits, pass: u32) {
+        let (numbers, starts) = (&self.numbers, &mut self.starts);
+        let digit = |packet: u32| digits.at(numbers[packet as usize], pass);
+        starts.fill(0);
+        for &packet in &self.positions {
+            starts[digit(packet)] += 1;
+        }
+        counts_to_starts(starts);
+        self.spare.resize(self.positions.len(), 0);
+        for &packet in &self.positions {
+            let start = &mut starts[digit(packet)];
+            self.spare[*start as usize] = packet;
+            *start += 1;
+        }
+        std::mem::swap(&mut self.positions, &mut self.spare);
+    }
+
+    /// Makes the groups after a single pass: it left in `starts` where the packets of each connection end.
+    #[inline]
+    fn group_by_starts(&mut self) {
+        let mut from = 0;
+        for (connection, &to) in (0..).zip(&self.starts[..self.connections]) {
+            if to > from {
+                self.groups.push(Group::new(connection, from, to));
+                from = to;
+            }
+        }
+    }
+
+    /// Makes the groups from the numbers of the sorted packets.
+    #[inline]
+    fn group_by_numbers(&mut self) {
         for (position, &packet) in (0..).zip(&self.positions) {
             let connection = self.numbers[packet as usize];
             match self.groups.last_mut() {
@@ -184,6 +204,46 @@ impl Grouping {
                     .push(Group::new(connection, position, position + 1)),
             }
         }
+    }
+}
+
+/// The digits of the numbers of connections that are sorted by, one in a pass.
+#[derive(Clone, Copy)]
+struct Digits {
+    passes: u32,
+    /// Bits of each.
+    width: u32,
+    mask: usize,
+}
+
+impl Digits {
+    /// The digits for so many `connections`, by which so many `packets` are sorted.
+    fn new(connections: usize, packets: usize) -> Self {
+        let bits = (usize::BITS - connections.leading_zeros()).max(1);
+        let most = if packets < MANY { DIGIT } else { LARGE_DIGIT };
+        let passes = bits.div_ceil(most);
+        let width = bits.div_ceil(passes);
+        Self {
+            passes,
+            width,
+            mask: (1 << width) - 1,
+        }
+    }
+
+    /// Makes a counter of 0 for each value of a digit.
+    fn clear(self, counters: &mut Vec<u32>) {
+        counters.clear();
+        counters.resize(self.mask + 1, 0);
+    }
+
+    #[inline]
+    fn first(self, number: u32) -> usize {
+        number as usize & self.mask
+    }
+
+    #[inline]
+    fn at(self, number: u32, pass: u32) -> usize {
+        (number >> (pass * self.width)) as usize & self.mask
     }
 }
 

@@ -27,6 +27,55 @@ pub(super) struct Data {
     pub options_bytes: u8,
 }
 
+/// The sequence numbers that a segment takes.
+struct Span {
+    from: i64,
+    to: i64,
+    payload: i64,
+    syn: bool,
+    fin: bool,
+}
+
+impl Span {
+    #[inline]
+    fn new(segment: &Segment, from: i64) -> Self {
+        let payload = i64::from(segment.payload);
+        let (syn, fin) = (segment.has(flag::SYN), segment.has(flag::FIN));
+        Self {
+            from,
+            to: from + payload + i64::from(syn) + i64::from(fin),
+            payload,
+            syn,
+            fin,
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.to == self.from
+    }
+
+    /// These numbers of `segment`, which wait for their acknowledgement.
+    #[inline]
+    fn pending(&self, segment: &Segment) -> Pending {
+        Pending {
+            from: self.from,
+            to: self.to,
+            time: if segment.is_timed() {
+                segment.time
+            } else {
+                DONE
+            },
+        }
+    }
+
+    /// A keep-alive or window probe has at most a byte, and no SYN or FIN.
+    #[inline]
+    fn may_probe(&self) -> bool {
+        !self.syn && !self.fin && self.payload <= 1
+    }
+}
+
 impl Tcp {
     /// Takes in `segment` of this side. `context` is what the other side's state says about it. The messages that
     /// ended before it and with it go to `ended`.
@@ -38,101 +87,114 @@ impl Tcp {
         options: &TcpOptions,
         ended: &mut Ended<'_>,
     ) {
-        let from = self.unwrap(segment.seq);
-        let syn = segment.has(flag::SYN);
-        let payload = i64::from(segment.payload);
-        if !self.has(STARTED) || syn && self.opens_anew(from) {
-            self.bits |= STARTED;
-            self.end = from;
-            self.first = from + i64::from(syn);
-            self.payload_end = self.first;
-        } else if payload > 0
-            && self.payload_end == self.first
-            && from + i64::from(syn) < self.first
-        {
-            // The first payload is not late, whatever numbers were seen without any.
-            self.first = from + i64::from(syn);
-            self.payload_end = self.first;
-        }
+        let span = Span::new(segment, self.unwrap(segment.seq));
+        self.begin(&span);
         if segment.has(flag::RST) {
             self.rst_packets += 1;
             // RFC 9293 3.5.3: its number need not follow the others, and its payload is a text, if any.
             return;
         }
-        let fin = segment.has(flag::FIN);
-        self.syn_packets += u32::from(syn);
-        self.fin_packets += u32::from(fin);
-        if segment.window == 0 {
-            self.rarely().counts.zero_window_packets += 1;
-        }
-        self.note_window(segment, context.repeats);
-        if syn {
-            self.syn_window = self.syn_window.max(segment.window);
-            if self.una == UNKNOWN || !self.has(SYN) {
-                self.note_syn(options);
-            }
-        }
-
-        let to = from + payload + i64::from(syn) + i64::from(fin);
-        let probe = !syn && !fin && payload <= 1 && self.probes(from, payload, context.peer_window);
-        if to == from {
+        self.note_header(segment, &span, context.repeats, options);
+        let is_probe =
+            span.may_probe() && self.probes(span.from, span.payload, context.peer_window);
+        if span.is_empty() {
             return;
         }
         let (highest, highest_payload) = (self.end, self.payload_end);
-        let (added, late) = self.covers(from, to, highest_payload);
-        if added.repeated > 0 {
-            let rare = self.rarely();
-            rare.counts.retransmitted_packets += 1;
-            rare.counts.retransmitted_bytes += added.repeated as u64;
-            rare.repeated.add(from, to);
-            if syn {
-                // RFC 6298 3: nobody knows which of the SYNs the answer answers.
-                self.bits &= !WAITS;
-            }
-        } else if syn && self.una < to {
-            // Where packets were captured in another order the answer may have come before.
-            self.handshake = segment.time;
-            self.bits |= if segment.is_timed() { WAITS } else { 0 };
-        }
-        if late && payload > 0 {
+        let (added, late) = self.covers(span.from, span.to, highest_payload);
+        self.note_repeats(segment, &span, &added);
+        if late && span.payload > 0 {
             self.rarely().counts.out_of_order_packets += 1;
         }
         if added.late > 0
             && let Some(sender) = &mut self.sender
         {
-            sender.hole_filled(to, highest);
+            sender.hole_filled(span.to, highest);
         }
-        self.end = highest.max(to);
-        if payload > 0 {
-            self.payload_end = self.payload_end.max(to - i64::from(fin));
-        } else if syn {
+        self.end = highest.max(span.to);
+        if span.payload > 0 {
+            self.payload_end = self.payload_end.max(span.to - i64::from(span.fin));
+        } else if span.syn {
             return;
         }
         let idle = self.una >= highest;
         let sender = self.sender.get_or_insert_default();
-        if added.repeated == 0 && from >= highest {
-            let time = if segment.is_timed() {
-                segment.time
-            } else {
-                DONE
-            };
-            sender.wait(self.una, Pending { from, to, time });
+        if added.repeated == 0 && span.from >= highest {
+            sender.wait(self.una, span.pending(segment));
         }
-        if payload > 0 {
-            let probed = self.rare.as_ref().and_then(|rare| rare.probed);
-            let is_refused = added.repeated == 1 && probed == Some(from);
+        if span.payload > 0 {
             let data = Data {
-                probe: probe || is_refused,
+                probe: is_probe || self.repeats_probe(&span, &added),
                 repeated: added.repeated,
-                late: from < highest_payload,
+                late: span.from < highest_payload,
                 idle,
                 options_bytes: options.bytes,
             };
             self.data(segment, &context, &data, ended);
         }
-        if fin && let Some(sender) = &mut self.sender {
+        if span.fin
+            && let Some(sender) = &mut self.sender
+        {
             sender.message.end(evidence::CLOSE, ended);
         }
+    }
+
+    /// Finds the first number of this side.
+    #[inline]
+    fn begin(&mut self, span: &Span) {
+        let first = span.from + i64::from(span.syn);
+        if !self.has(STARTED) || span.syn && self.opens_anew(span.from) {
+            self.bits |= STARTED;
+            self.end = span.from;
+            self.first = first;
+            self.payload_end = first;
+        } else if span.payload > 0 && self.payload_end == self.first && first < self.first {
+            // The first payload is not late, whatever numbers were seen without any.
+            self.first = first;
+            self.payload_end = first;
+        }
+    }
+
+    /// Counts what the header of `segment` says.
+    #[inline]
+    fn note_header(&mut self, segment: &Segment, span: &Span, repeats: bool, options: &TcpOptions) {
+        self.syn_packets += u32::from(span.syn);
+        self.fin_packets += u32::from(span.fin);
+        if segment.window == 0 {
+            self.rarely().counts.zero_window_packets += 1;
+        }
+        self.note_window(segment, repeats);
+        if span.syn {
+            self.syn_window = self.syn_window.max(segment.window);
+            if self.una == UNKNOWN || !self.has(SYN) {
+                self.note_syn(options);
+            }
+        }
+    }
+
+    /// Counts the bytes of `segment` that were sent before. A SYN that repeats nothing waits for its answer.
+    #[inline]
+    fn note_repeats(&mut self, segment: &Segment, span: &Span, added: &Added) {
+        if added.repeated > 0 {
+            let rare = self.rarely();
+            rare.counts.retransmitted_packets += 1;
+            rare.counts.retransmitted_bytes += added.repeated as u64;
+            rare.repeated.add(span.from, span.to);
+            if span.syn {
+                // RFC 6298 3: nobody knows which of the SYNs the answer answers.
+                self.bits &= !WAITS;
+            }
+        } else if span.syn && self.una < span.to {
+            // Where packets were captured in another order the answer may have come before.
+            self.handshake = segment.time;
+            self.bits |= if segment.is_timed() { WAITS } else { 0 };
+        }
+    }
+
+    /// Whether all that is repeated is the byte of a probe.
+    fn repeats_probe(&self, span: &Span, added: &Added) -> bool {
+        let probed = self.rare.as_ref().and_then(|rare| rare.probed);
+        added.repeated == 1 && probed == Some(span.from)
     }
 
     /// Takes in the payload of `segment`, whose bytes are counted.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowsweep import numbers
 from flowsweep.render import axes, charts, doubts, equal_rates, theme
@@ -13,6 +11,10 @@ from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, about, tip
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+
     from flowsweep.render.theme import Series
 
 FEW = 50
@@ -70,55 +72,116 @@ def draw(context: Context) -> Figure | None:
     )
 
 
+class Scale(NamedTuple):
+    """A logarithmic axis with whole decades, and below them a band for what is 0, if anything is.
+
+    Attributes:
+        low, high: The ends of the decades.
+        bottom: The end of the axis: below `low` where there is a band.
+        band_end: The other end of the band.
+        zero: Where the marks of 0 are.
+    """
+
+    low: float
+    high: float
+    bottom: float
+    band_end: float
+    zero: float
+
+    @classmethod
+    def around(cls, column: pl.Series, ends: tuple[float, float], part: float) -> Scale:
+        """The scale of these values: of `ends` where none is above 0, with bands of this size."""
+        low, high = _span(column, *ends)
+        # The band takes a tenth of the axis, with the mark in its middle.
+        step = (high / low) ** part
+        bottom = low / step**2 if (column <= 0).any() else low
+        return cls(low, high, bottom, low / step**0.4, low / step)
+
+    @property
+    def has_band(self) -> bool:
+        """Whether something is 0."""
+        return self.bottom < self.low
+
+    def place(self, value: float) -> float:
+        """Where the mark of a value is."""
+        return value if value > 0 else self.zero
+
+    def ticks(self, most: int = axes.MAX_TICKS) -> list[float]:
+        """The values that are written at the axis."""
+        zero = [self.zero] if self.has_band else []
+        return [*zero, *axes.log_ticks(self.low, self.high, most)]
+
+
 def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: bool) -> Any:
     width, height = (theme.FULL_WIDTH - 70, 280) if alone else (theme.HALF_WIDTH - 40, 220)
-    short, long = _span(everything["duration_s"], 1e-3, 1.0)
-    small, large = _span(everything["payload_bytes"], 10.0, 1e6)
-    no_time = everything.filter(pl.col("duration_s") <= 0).height > 0
-    no_bytes = everything.filter(pl.col("payload_bytes") <= 0).height > 0
-    # The band for 0 takes a tenth of the axis, with the mark in its middle.
-    time_step, byte_step = (long / short) ** 0.06, (large / small) ** 0.08
-    left = short / time_step**2 if no_time else short
-    bottom = small / byte_step**2 if no_bytes else small
-    x_ticks = [
-        *([short / time_step] if no_time else []),
-        *axes.log_ticks(short, long, 8 if alone else 5),
+    durations = Scale.around(everything["duration_s"], (1e-3, 1.0), 0.06)
+    sizes = Scale.around(everything["payload_bytes"], (10.0, 1e6), 0.08)
+    x = _duration_axis(durations, 8 if alone else 5)
+    y = _size_axis(sizes)
+    slopes = [(rate / 8, name) for rate, name in RATES]
+    spans = ((durations.low, durations.high), (sizes.low, sizes.high))
+    layers = [
+        *_draw_bands(durations, sizes, x, y),
+        *equal_rates.draw_lines(slopes, x, y, spans, (5, -7)),
+        *_draw_points(rows, one, (durations, sizes), (x, y)),
     ]
-    y_ticks = [*([small / byte_step] if no_bytes else []), *axes.log_ticks(small, large)]
-    x = charts.field(
+    panel = charts.layer(*layers).properties(
+        width=width, height=height, description=about(application=one.label)
+    )
+    if not alone:
+        panel = panel.properties(title=charts.title(one.label, color=one.text_colour))
+    return panel
+
+
+def _duration_axis(scale: Scale, most_ticks: int) -> charts.Channel:
+    ticks = scale.ticks(most_ticks)
+    labels = axes.time_labels(ticks, {scale.zero: "0"})
+    return charts.field(
         "x:Q",
         title="duration",
-        scale=axes.scale(type="log", domain=[left, long], nice=False),
-        axis=axes.axis(
-            values=x_ticks, grid=True, labelExpr=axes.time_labels(x_ticks, {short / time_step: "0"})
-        ),
+        scale=axes.scale(type="log", domain=[scale.bottom, scale.high], nice=False),
+        axis=axes.axis(values=ticks, grid=True, labelExpr=labels),
     )
-    y = charts.field(
+
+
+def _size_axis(scale: Scale) -> charts.Channel:
+    ticks = scale.ticks()
+    labels = axes.prefix_labels(ticks, {scale.zero: "none"})
+    return charts.field(
         "y:Q",
         title="payload (bytes)",
-        scale=axes.scale(type="log", domain=[bottom, large], nice=False),
-        axis=axes.axis(
-            values=y_ticks, labelExpr=axes.prefix_labels(y_ticks, {small / byte_step: "none"})
-        ),
+        scale=axes.scale(type="log", domain=[scale.bottom, scale.high], nice=False),
+        axis=axes.axis(values=ticks, labelExpr=labels),
     )
-    layers: list[Any] = []
-    for begin, end, wanted in ((left, short / time_step**0.4, no_time),):
-        if wanted:
-            band = charts.Chart(values([{"x": begin, "end": end}])).mark("rect", color=theme.GRID)
-            layers.append(
-                band.encode(x=x, x2="end:Q", y=charts.value(0), y2=charts.value("height"))
-            )
-    if no_bytes:
-        band = charts.Chart(values([{"y": bottom, "end": small / byte_step**0.4}])).mark(
-            "rect", color=theme.GRID
-        )
-        layers.append(band.encode(y=y, y2="end:Q", x=charts.value(0), x2=charts.value("width")))
-    slopes = [(rate / 8, name) for rate, name in RATES]
-    layers += equal_rates.draw_lines(slopes, x, y, ((short, long), (small, large)), (5, -7))
+
+
+def _draw_bands(
+    durations: Scale, sizes: Scale, x: charts.Channel, y: charts.Channel
+) -> Iterator[charts.Chart]:
+    """The bands of flow directions that last no time, and of those without payload."""
+    if durations.has_band:
+        ends = [{"x": durations.bottom, "end": durations.band_end}]
+        band = charts.Chart(values(ends)).mark("rect", color=theme.GRID)
+        yield band.encode(x=x, x2="end:Q", y=charts.value(0), y2=charts.value("height"))
+    if sizes.has_band:
+        ends = [{"y": sizes.bottom, "end": sizes.band_end}]
+        band = charts.Chart(values(ends)).mark("rect", color=theme.GRID)
+        yield band.encode(y=y, y2="end:Q", x=charts.value(0), x2=charts.value("width"))
+
+
+def _draw_points(
+    rows: pl.DataFrame,
+    one: Series,
+    scales: tuple[Scale, Scale],
+    channels: tuple[charts.Channel, charts.Channel],
+) -> Iterator[charts.Chart]:
+    """A point for each row; those are open whose flows the capture may not hold whole."""
+    durations, sizes = scales
+    x, y = channels
     points = [
         {
-            "x": row["duration_s"] if row["duration_s"] > 0 else short / time_step,
-            "y": row["payload_bytes"] if row["payload_bytes"] > 0 else small / byte_step,
+            "x": durations.place(row["duration_s"]),
+            "y": sizes.place(row["payload_bytes"]),
             "cut": row["is_cut"],
             "flows": row["flows"],
             TIP: _tooltip(row),
@@ -139,13 +202,7 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
                 color=one.colour,
                 strokeWidth=1.2,
             )
-            layers.append(mark.encode(x=x, y=y, size=size))
-    panel = charts.layer(*layers).properties(
-        width=width, height=height, description=about(application=one.label)
-    )
-    if not alone:
-        panel = panel.properties(title=charts.title(one.label, color=one.text_colour))
-    return panel
+            yield mark.encode(x=x, y=y, size=size)
 
 
 def _tooltip(row: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -32,99 +32,138 @@ LINES = {"peak_mbit_s": ("peak", [1, 0]), "p99_mbit_s": ("exceeded for 1 % of th
 MEAN, ENDS = "mean_mbit_s", ("min", "max")
 
 
+class Cell(NamedTuple):
+    """What one panel shows."""
+
+    application: Series
+    point: str
+    direction: str
+    rows: pl.DataFrame
+
+
 def draw(context: Context) -> Figure | None:
     """Peak, 99 % quantile and mean of the shown host's throughput against the window."""
     every = context.rows(QUERY)
-    shown_host = select_shown_host(context, every)
+    host_rows = select_shown_host(context, every)
     # A window that holds the whole of every run tells no more than the mean.
     is_filled = pl.col("shorter_runs") < pl.col("runs")
-    rows = shown_host.filter(is_filled | (pl.col("window_ms") == pl.col("window_ms").min()))
+    rows = host_rows.filter(is_filled | (pl.col("window_ms") == pl.col("window_ms").min()))
     if rows.is_empty():
         return None
-    shown = context.series_in(rows)
-    pools = [distributions.pools(context.select_series(rows, one), "direction") for one in shown]
-    directions = sorted(set(rows["direction"]), reverse=True)
-    room = max(MAX_PANELS // len(directions), 1)
-    given = cuts.share_room([min(len(own), MAX_POINTS) for own in pools], room)
-    kept = [
-        distributions.kept(context, list(own), one, most)
-        for one, own, most in zip(shown, pools, given, strict=True)
-    ]
-    lines = {
-        one: [
-            (own[pool], direction, frame)
-            for direction in directions
-            for pool in chosen
-            if (frame := _select_rows(context, rows, one, pool, direction)).height
-        ]
-        for one, own, chosen in zip(shown, pools, kept, strict=True)
-    }
-    drawn = pl.concat([frame for cells in lines.values() for _, _, frame in cells])
-    spread = [f"peak_mbit_s_{end}" for end in ENDS]
-    rates = pl.concat([drawn[name] for name in (*LINES, MEAN, *spread)])
-    # Less than a bit a second has no place of its own.
-    span = distributions.log_ends(rates.set(rates < LEAST_MBIT_S, 0.0))
-    # Each direction of an application has a line of panels.
-    columns = COLUMNS if len(shown) > 1 else max(2, len(kept[0]))
-    cells = [[(one, *cell) for cell in own_cells] for one, own_cells in lines.items()]
-    named = [one.label for one in lines] if len(shown) > 1 else [""]
-    if context.stands_alone:
-        cells, named = [[cell for own_cells in cells for cell in own_cells]], [""]
-    unit = "Mbit/s" if span[0] >= numbers.SMALL_MBIT_S else "bit/s"
-    titles = [f"{named[0]}, {unit}" if named[0] else unit, *named[1:]]
-    grids = [
-        _grid(own_cells, span, columns, title)
-        for own_cells, title in zip(cells, titles, strict=True)
-    ]
-    chart: Any = grids[0] if len(grids) == 1 else charts.vconcat(*grids, spacing=GAP)
+    selection = _select_pools(context, rows)
     return Figure(
         name=QUERY,
         heading=f"Throughput of {host_names(rows)} as a slower monitor sees it, "
         f"{context.terms.per_point}",
         finding=" ".join(_findings(context, rows)),
-        caption=sentence(
-            "What a monitor reports that averages over windows of this width.",
-            "Solid: the busiest window"
-            + (
-                ", median of the runs (vertical line: lowest to highest run)"
-                if rows["runs"].max() > 1  # type: ignore[operator]
-                else ""
-            )
-            + "; dashed: 99th percentile; grey: mean.",
-            "Open points: a run is shorter than the window."
-            if rows["shorter_runs"].max()
-            else None,
-            merged.note(context, rows),
-            doubts.note_traffic(context),
-            cuts.describe(
-                sum(map(len, kept)),
-                sum(map(len, pools)),
-                f"{context.terms.point}s are drawn",
-                QUERY,
-            ),
-        ),
+        caption=_caption(context, rows, selection),
         notes=sentence(
             "The last window of a run holds silence behind it.",
             "Windows that are longer than all runs are not drawn."
-            if rows.height < shown_host.height
+            if rows.height < host_rows.height
             else None,
         ),
-        chart=chart,
+        chart=_draw_grids(context, rows, selection),
         rows=every,
     )
 
 
-def _grid(
-    cells: Sequence[tuple[Series, str, str, pl.DataFrame]],
-    span: tuple[float, float, float | None],
-    columns: int,
-    title: str,
-) -> Any:
+class Selection(NamedTuple):
+    """The points that are drawn.
+
+    Attributes:
+        pools: The points of each application, and their names.
+        drawn: Those of them that have a panel.
+    """
+
+    pools: dict[Series, dict[Pool, str]]
+    drawn: dict[Series, list[Pool]]
+
+
+def _select_pools(context: Context, rows: pl.DataFrame) -> Selection:
+    """Chooses the points that have panels, as many of each application as there is room for."""
+    pools = {
+        application: distributions.pools(context.select_series(rows, application), "direction")
+        for application in context.series_in(rows)
+    }
+    room = max(MAX_PANELS // rows["direction"].n_unique(), 1)
+    places = cuts.share_room([min(len(names), MAX_POINTS) for names in pools.values()], room)
+    drawn = {
+        application: distributions.kept(context, list(names), application, most)
+        for (application, names), most in zip(pools.items(), places, strict=True)
+    }
+    return Selection(pools, drawn)
+
+
+def _draw_grids(context: Context, rows: pl.DataFrame, selection: Selection) -> Any:
+    """A grid of panels for each application, all on the same axes."""
+    cells = {
+        application: _select_cells(context, rows, application, selection)
+        for application in selection.drawn
+    }
+    span = _span([cell for cells_of_one in cells.values() for cell in cells_of_one])
+    is_alone = len(cells) == 1
+    columns = max(2, *map(len, selection.drawn.values())) if is_alone else COLUMNS
+    titles = [""] if is_alone else [application.label for application in cells]
+    grids = list(cells.values())
+    if context.stands_alone:
+        grids, titles = [[cell for grid in grids for cell in grid]], [""]
+    unit = "Mbit/s" if span[0] >= numbers.SMALL_MBIT_S else "bit/s"
+    titles[0] = f"{titles[0]}, {unit}" if titles[0] else unit
+    charts_of_grids = [
+        _grid(grid, span, columns, title) for grid, title in zip(grids, titles, strict=True)
+    ]
+    if len(charts_of_grids) == 1:
+        return charts_of_grids[0]
+    return charts.vconcat(*charts_of_grids, spacing=GAP)
+
+
+def _select_cells(
+    context: Context, rows: pl.DataFrame, application: Series, selection: Selection
+) -> list[Cell]:
+    """What the panels of an application show: each direction has a line of them."""
+    return [
+        Cell(application, selection.pools[application][pool], direction, cell_rows)
+        for direction in sorted(set(rows["direction"]), reverse=True)
+        for pool in selection.drawn[application]
+        if (cell_rows := _select_rows(context, rows, application, pool, direction)).height
+    ]
+
+
+def _span(cells: list[Cell]) -> Span:
+    """The rates that all panels have room for."""
+    drawn = pl.concat([cell.rows for cell in cells])
+    spread = [f"peak_mbit_s_{end}" for end in ENDS]
+    rates = pl.concat([drawn[name] for name in (*LINES, MEAN, *spread)])
+    # Less than a bit a second has no place of its own.
+    return distributions.log_ends(rates.set(rates < LEAST_MBIT_S, 0.0))
+
+
+def _caption(context: Context, rows: pl.DataFrame, selection: Selection) -> str:
+    has_several_runs = rows["runs"].max() > 1  # type: ignore[operator]
+    spread = ", median of the runs (vertical line: lowest to highest run)"
+    return sentence(
+        "What a monitor reports that averages over windows of this width.",
+        f"Solid: the busiest window{spread if has_several_runs else ''}; dashed: 99th percentile; "
+        "grey: mean.",
+        "Open points: a run is shorter than the window." if rows["shorter_runs"].max() else None,
+        merged.note(context, rows),
+        doubts.note_traffic(context),
+        cuts.describe(
+            sum(map(len, selection.drawn.values())),
+            sum(map(len, selection.pools.values())),
+            f"{context.terms.point}s are drawn",
+            QUERY,
+        ),
+    )
+
+
+def _grid(cells: Sequence[Cell], span: Span, columns: int, title: str) -> Any:
     """The panels of one application, or of all where each has a run."""
     width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
     panels = [
-        _panel(frame, one, (name, direction), span, is_left=place % columns == 0, width=width)
-        for place, (one, name, direction, frame) in enumerate(cells)
+        _panel(cell, span, is_left=place % columns == 0, width=width)
+        for place, cell in enumerate(cells)
     ]
     above = charts.title(
         title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
@@ -180,15 +219,8 @@ def _select_rows(
     return own.filter(pl.col("direction") == direction).sort("window_ms")
 
 
-def _panel(
-    rows: pl.DataFrame,
-    one: Series,
-    names: tuple[str, str],
-    span: Span,
-    *,
-    is_left: bool,
-    width: int,
-) -> Any:
+def _panel(cell: Cell, span: Span, *, is_left: bool, width: int) -> Any:
+    one, name, direction, rows = cell
     x = charts.field(
         "window:O",
         title="width of a window" if is_left else None,
@@ -200,8 +232,8 @@ def _panel(
     marks = _marks(rows, span)
     mean = _line(marks, MEAN, "mean").mark("line", color=theme.MUTED, strokeWidth=1.25)
     layers: list[Any] = [mean.encode(x=x, y=y)]
-    for column, (name, dash) in LINES.items():
-        line = _line(marks, column, name)
+    for column, (line_name, dash) in LINES.items():
+        line = _line(marks, column, line_name)
         line = line.mark("line", color=one.colour, strokeDash=dash, strokeWidth=1.75)
         layers.append(line.encode(x=x, y=y))
     if rows["runs"].max() > 1:  # type: ignore[operator]
@@ -212,7 +244,6 @@ def _panel(
             )
         )
     layers += [points.encode(x=x, y=y) for points in _peaks(marks, one)]
-    name, direction = names
     return charts.layer(*layers).properties(
         width=width,
         height=HEIGHT,

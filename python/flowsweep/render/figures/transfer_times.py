@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -14,8 +15,12 @@ from flowsweep.render.figures import transfer_activity
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flowsweep.render.theme import Series
 
+#: The ends of the axes: bytes, and seconds.
+Spans = tuple[tuple[float, float], tuple[float, float]]
 RATES = ((1e6, "1 Mbit/s"), (1e7, "10"), (1e8, "100"), (1e9, "1 Gbit/s"))
 
 
@@ -72,7 +77,7 @@ def draw(context: Context) -> Figure | None:
     )
 
 
-def _span(rows: pl.DataFrame) -> tuple[tuple[float, float], tuple[float, float]]:
+def _span(rows: pl.DataFrame) -> Spans:
     """Bytes and seconds, whole decades around all marks."""
 
     def decades(low: float, high: float) -> tuple[float, float]:
@@ -86,78 +91,98 @@ def _span(rows: pl.DataFrame) -> tuple[tuple[float, float], tuple[float, float]]
     )
 
 
-def _times_panel(
-    rows: pl.DataFrame,
-    one: Series,
-    spans: tuple[tuple[float, float], tuple[float, float]],
-    size: tuple[int, int],
-) -> Any:
-    sizes, seconds = spans
-    x_ticks, y_ticks = axes.log_ticks(*sizes), axes.log_ticks(*seconds)
-    x = charts.field(
-        "x:Q",
-        title="size (bytes)",
-        scale=axes.scale(type="log", domain=list(sizes), nice=False),
-        axis=axes.axis(values=x_ticks, grid=True, labelExpr=axes.prefix_labels(x_ticks)),
-    )
-
-    def y(field: str) -> charts.Channel:
-        return charts.field(
-            field,
-            title="duration",
-            scale=axes.scale(type="log", domain=list(seconds), nice=False),
-            axis=axes.axis(values=y_ticks, labelExpr=axes.time_labels(y_ticks)),
-        )
-
-    keys = points.COLUMNS
-    by_point = rows.group_by([*keys, "is_baseline"], maintain_order=True).agg(
+def _times_panel(rows: pl.DataFrame, one: Series, spans: Spans, size: tuple[int, int]) -> Any:
+    """The baseline filled, and the point where transfers take longest open."""
+    x, y = _size_axis(spans[0]), _time_axis(spans[1])
+    by_point = rows.group_by([*points.COLUMNS, "is_baseline"], maintain_order=True).agg(
         pl.col("duration_s_p50").median().alias("typical")
     )
     names = points.labels(by_point)
-    baseline = by_point["is_baseline"].to_list()
-    base = baseline.index(True) if True in baseline else 0
-    slowest = max(range(by_point.height), key=lambda place: (by_point["typical"][place], -place))
+    baseline, slowest = _find_baseline(by_point), _find_slowest(by_point)
     slopes = [(8 / rate, name) for rate, name in RATES]
-    layers: list[Any] = [*equal_rates.draw_lines(slopes, x, y("y:Q"), (sizes, seconds), (4, -6))]
-    for place in dict.fromkeys([base, slowest]):
-        point = by_point.row(place, named=True)
-        same = pl.all_horizontal(pl.col(key).eq_missing(point[key]) for key in keys)
-        # the two points stand beside each other
-        shift = 0.95 if place == base else 1.05
-        data = values(
-            [
-                {
-                    "x": math.sqrt(row["low_bytes"] * row["high_bytes"]) * shift,
-                    "low": max(row["duration_s_p10"], seconds[0]),
-                    "y": row["duration_s_p50"],
-                    "high": row["duration_s_p90"],
-                    TIP: tip(
-                        names[place],
-                        f"{numbers.size(row['low_bytes'])} to {numbers.size(row['high_bytes'])}",
-                        f"half within {numbers.estimate(row['duration_s_p50'])} s, 90 % within "
-                        f"{numbers.estimate(row['duration_s_p90'])} s",
-                    ),
-                }
-                for row in rows.filter(same).iter_rows(named=True)
-            ]
-        )
-        marks = charts.Chart(data)
-        layers.append(
-            marks.mark("rule", strokeWidth=1.5, opacity=0.6, color=one.colour).encode(
-                x=x, y=y("low:Q"), y2="high:Q"
-            )
-        )
-        fill = one.colour if place == base else theme.PAGE
-        layers.append(
-            marks.mark(
-                "point", shape=one.shape, size=45, stroke=one.colour, fill=fill, strokeWidth=1.5
-            ).encode(x=x, y=y("y:Q"))
-        )
+    layers = equal_rates.draw_lines(slopes, x, y("y:Q"), spans, (4, -6))
+    for place in dict.fromkeys([baseline, slowest]):
+        at_point = _select_point(rows, by_point.row(place, named=True))
+        is_baseline = place == baseline
+        # The two points stand beside each other.
+        shift = 0.95 if is_baseline else 1.05
+        data = values(_marks(at_point, names[place], shift, spans[1][0]))
+        layers += _draw_marks(data, one, one.colour if is_baseline else theme.PAGE, x, y)
     title = one.label if len(one.label) < 24 else one.app
-    if slowest != base:
+    if slowest != baseline:
         title += f"; open: {names[slowest]}"
     return charts.layer(*layers).properties(
         width=size[0],
         height=size[1],
         title=charts.title(title, color=one.text_colour, fontSize=12, frame="group", limit=size[0]),
     )
+
+
+def _size_axis(span: tuple[float, float]) -> charts.Channel:
+    ticks = axes.log_ticks(*span)
+    return charts.field(
+        "x:Q",
+        title="size (bytes)",
+        scale=axes.scale(type="log", domain=list(span), nice=False),
+        axis=axes.axis(values=ticks, grid=True, labelExpr=axes.prefix_labels(ticks)),
+    )
+
+
+def _time_axis(span: tuple[float, float]) -> Callable[[str], charts.Channel]:
+    """The vertical axis, for any field."""
+    ticks = axes.log_ticks(*span)
+    return partial(
+        charts.field,
+        title="duration",
+        scale=axes.scale(type="log", domain=list(span), nice=False),
+        axis=axes.axis(values=ticks, labelExpr=axes.time_labels(ticks)),
+    )
+
+
+def _find_baseline(by_point: pl.DataFrame) -> int:
+    """The row of the baseline, or the first."""
+    are_baseline = by_point["is_baseline"].to_list()
+    return are_baseline.index(True) if True in are_baseline else 0
+
+
+def _find_slowest(by_point: pl.DataFrame) -> int:
+    """The row of the point where transfers take longest; of several the first."""
+    return max(range(by_point.height), key=lambda place: (by_point["typical"][place], -place))
+
+
+def _select_point(rows: pl.DataFrame, point: dict[str, Any]) -> pl.DataFrame:
+    is_same = (pl.col(key).eq_missing(point[key]) for key in points.COLUMNS)
+    return rows.filter(pl.all_horizontal(is_same))
+
+
+def _marks(
+    rows: pl.DataFrame, point: str, shift: float, least_seconds: float
+) -> list[dict[str, Any]]:
+    """What is drawn of each class of sizes."""
+    return [
+        {
+            "x": math.sqrt(row["low_bytes"] * row["high_bytes"]) * shift,
+            "low": max(row["duration_s_p10"], least_seconds),
+            "y": row["duration_s_p50"],
+            "high": row["duration_s_p90"],
+            TIP: tip(
+                point,
+                f"{numbers.size(row['low_bytes'])} to {numbers.size(row['high_bytes'])}",
+                f"half within {numbers.estimate(row['duration_s_p50'])} s, 90 % within "
+                f"{numbers.estimate(row['duration_s_p90'])} s",
+            ),
+        }
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _draw_marks(
+    data: Any, one: Series, fill: str, x: charts.Channel, y: Callable[[str], charts.Channel]
+) -> list[charts.Chart]:
+    """Points at the medians, and lines from 10 to 90 %."""
+    marks = charts.Chart(data)
+    line = marks.mark("rule", strokeWidth=1.5, opacity=0.6, color=one.colour)
+    point = marks.mark(
+        "point", shape=one.shape, size=45, stroke=one.colour, fill=fill, strokeWidth=1.5
+    )
+    return [line.encode(x=x, y=y("low:Q"), y2="high:Q"), point.encode(x=x, y=y("y:Q"))]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -34,170 +36,274 @@ NOTABLE = 0.01
 CHANGED_PANELS = 2
 #: Applications that have a sentence on how busy the link is.
 FINDINGS = 3
-#: Such runs, one of a point.
+#: Runs whose links change, one of each point.
 CHANGED_RUNS = 6
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The applications, runs and rows of the figure.
+
+    Attributes:
+        applications: Those of which a run is drawn.
+        runs: The run of each application and problem.
+        changing_runs: Runs whose links change, with the labels of their points.
+        changing_points: The number of all points whose links change.
+        rows: The rows of all these runs, within the time that is drawn.
+        outside_bytes: Bytes that crossed before or after that time.
+    """
+
+    applications: list[Series]
+    runs: dict[tuple[str, str], str]
+    changing_runs: dict[str, str]
+    changing_points: int
+    rows: pl.DataFrame
+    outside_bytes: int
+
+    @cached_property
+    def rows_by_run(self) -> dict[str, pl.DataFrame]:
+        """The rows of each run."""
+        runs = (*self.runs.values(), *self.changing_runs)
+        return {run: self.rows.filter(pl.col("run") == run) for run in runs}
+
+    def run_of(self, application: Series) -> str:
+        """The run that stands for an application."""
+        return self.runs[application.app, application.problem]
+
+
+class Panel(NamedTuple):
+    """What one panel shows: a pair of sites in a run of an application."""
+
+    application: Series
+    run: str
+    pair: Pair
 
 
 def draw(context: Context) -> Figure | None:
     """What crosses between two sites over time, one direction up and the other down."""
-    every = context.query_figure(NAME, RUNS)
-    if every.is_empty():
+    selection = _select(context)
+    busiest = [] if selection is None else _choose_busiest(selection)
+    if selection is None or not busiest:
         return None
-    runs = shown_runs(context, every)
-    shown = [one for one in context.series_in(every) if (one.app, one.problem) in runs]
-    if not shown:
-        return None
-    every_changed = link_changes.find_changing_runs(context, every, set(runs.values()))
-    changed = dict(list(every_changed.items())[:CHANGED_RUNS])
-    rows = context.select_runs(NAME, [*runs.values(), *changed])
-    outside = int(rows.filter(~pl.col("is_within"))["wire_bytes"].sum())
-    rows = rows.filter("is_within")
-    own = {run: rows.filter(pl.col("run") == run) for run in (*runs.values(), *changed)}
-    chosen = _choose_panels(shown, runs, own)
-    if not chosen:
-        return None
-    left_out = cuts.describe(
-        len(chosen),
-        sum(len(_pairs(own[runs[one.app, one.problem]], 0)) for one in shown),
-        "pairs of sites are drawn",
-        NAME,
-    )
-    chosen += [
-        (one, run, pair)
-        for one in shown
-        for run in changed
-        if not context.select_series(own[run], one).is_empty()
-        for pair in _pairs(own[run])[:CHANGED_PANELS]
-    ]
-    stretches = context.model("link_stretches")
-    changing = [link_changes.select_pair(stretches, run, pair) for _, run, pair in chosen]
-    alone = len(chosen) == 1
-    size = (theme.FULL_WIDTH, 150) if alone else (theme.HALF_WIDTH, 96)
-    panels = [
-        draw_panel(
-            own[run],
-            one,
-            pair,
-            size,
-            steps,
-            name=_name(one, changed.get(run), several=len(shown) > 1),
-        )
-        for (one, run, pair), steps in zip(chosen, changing, strict=True)
-    ]
+    panels = [*busiest, *_choose_changing(context, selection)]
     first, count = context.first_rows(NAME)
-    step_ms = numbers.plain(rows["step_ms"].max())  # type: ignore[arg-type]
-    is_near = any(any(peaks_near_capacity(own[run], pair)) for _, run, pair in chosen)
+    step_ms = numbers.plain(selection.rows["step_ms"].max())  # type: ignore[arg-type]
     return Figure(
         name=NAME,
-        heading="Throughput between the "
-        + ("sites" if context.has_sites else "hosts")
-        + ("" if context.has_sites or context.stands_alone else " (no sites are known)")
-        + f" over time, {step_ms} ms steps",
-        finding=" ".join(_findings(context, rows, shown, runs)),
+        heading=_heading(context, step_ms),
+        finding=" ".join(_findings(context, selection)),
         caption=sentence(
-            context.drawn_runs(runs.values()),
-            f"Besides, of points whose links change in mid-run: {', '.join(changed)}."
-            if changed
-            else None,
-            f"Above the axis: what the first {'site' if context.has_sites else 'host'} sends; "
-            "below: what comes back. Line: mean of a column, silence included; pale: its busiest "
-            "step.",
-            merged.note(context, rows),
-            silences.caption(rows.filter(pl.col("cut_before_s") > 0).height),
-            "Wire bytes counted at the sender, before the link: a burst can exceed the link's rate"
-            + (" (dotted)." if is_near else "."),
-            "A dotted line with steps: what the links carry, at the edge of the panel where that "
-            "is more than is drawn."
-            if any(not steps.is_empty() for steps in changing)
-            else None,
-            "Some senders were not captured; there it is what arrived."
-            if rows["is_far_side"].any()
-            else None,
-            doubts.note_unplaced(context),
-            doubts.note_traffic(context, rows.select("run")),
-            left_out,
-            cuts.describe(
-                len(changed), len(every_changed), "such points are drawn", "reconfiguration"
-            ),
-            f"Pairs with less than {numbers.share(NOTABLE)} of the traffic of their run are not "
-            "drawn."
-            if any(len(_pairs(own[run], 0)) > len(_pairs(own[run])) for run in own)
-            else None,
+            *_describe_marks(context, selection, panels),
+            *_describe_doubts(context, selection),
+            *_describe_cuts(selection, len(busiest)),
         ),
-        notes=sentence(
-            "The last step is as short as what is left.",
-            f"In the titles: the most in any {step_ms} ms, wherever they begin.",
-            f"{numbers.size(outside)} that crossed before or after the time shown are not drawn."
-            if outside
-            else None,
-        ),
-        chart=panels[0] if alone else charts.concat(*panels, columns=2, align="each", spacing=18),
+        notes=_notes(selection, step_ms),
+        chart=_draw_panels(context, selection, panels),
         rows=first,
         all_rows=count,
     )
 
 
-def _choose_panels(
-    shown: Sequence[Series], runs: dict[tuple[str, str], str], own: dict[str, pl.DataFrame]
-) -> list[tuple[Series, str, Pair]]:
+def _select(context: Context) -> Selection | None:
+    """Chooses what is drawn; None where there is nothing."""
+    every_run = context.query_figure(NAME, RUNS)
+    if every_run.is_empty():
+        return None
+    runs = shown_runs(context, every_run)
+    applications = [
+        application
+        for application in context.series_in(every_run)
+        if (application.app, application.problem) in runs
+    ]
+    if not applications:
+        return None
+    all_changing = link_changes.find_changing_runs(context, every_run, set(runs.values()))
+    changing = dict(list(all_changing.items())[:CHANGED_RUNS])
+    rows = context.select_runs(NAME, [*runs.values(), *changing])
+    outside_bytes = int(rows.filter(~pl.col("is_within"))["wire_bytes"].sum())
+    return Selection(
+        applications, runs, changing, len(all_changing), rows.filter("is_within"), outside_bytes
+    )
+
+
+def _choose_busiest(selection: Selection) -> list[Panel]:
     """The busiest pair of each application, then the second of each, as far as there is room."""
     ranked = sorted(
         (
-            (place, one.index, one, pair)
-            for one in shown
-            for place, pair in enumerate(_pairs(own[runs[one.app, one.problem]]))
+            (place, application.index, Panel(application, run, pair))
+            for application in selection.applications
+            for run in [selection.run_of(application)]
+            for place, pair in enumerate(_rank_pairs(selection.rows_by_run[run]))
         ),
         key=lambda item: item[:2],
     )
     # The first pair of every application is among them, however many there are.
-    room = max(MAX_PANELS, len(shown))
+    room = max(MAX_PANELS, len(selection.applications))
+    return [panel for _, _, panel in sorted(ranked[:room], key=lambda item: item[1])]
+
+
+def _choose_changing(context: Context, selection: Selection) -> list[Panel]:
+    """The busiest pairs of each run whose links change."""
     return [
-        (one, runs[one.app, one.problem], pair)
-        for _, _, one, pair in sorted(ranked[:room], key=lambda item: item[1])
+        Panel(application, run, pair)
+        for application in selection.applications
+        for run in selection.changing_runs
+        if not context.select_series(selection.rows_by_run[run], application).is_empty()
+        for pair in _rank_pairs(selection.rows_by_run[run])[:CHANGED_PANELS]
     ]
 
 
-def _findings(
-    context: Context,
-    rows: pl.DataFrame,
-    shown: Sequence[Series],
-    runs: dict[tuple[str, str], str],
-) -> list[str]:
+def _select_stretches(context: Context, panel: Panel) -> pl.DataFrame:
+    """The stretches of the links of a panel; no rows where they do not change."""
+    return link_changes.select_pair(context.model("link_stretches"), panel.run, panel.pair)
+
+
+def _draw_panels(context: Context, selection: Selection, panels: Sequence[Panel]) -> Any:
+    is_alone = len(panels) == 1
+    charts_of_panels = [
+        draw_panel(
+            selection.rows_by_run[panel.run],
+            panel.application,
+            panel.pair,
+            (theme.FULL_WIDTH, 150) if is_alone else (theme.HALF_WIDTH, 96),
+            _select_stretches(context, panel),
+            name=_name(selection, panel),
+        )
+        for panel in panels
+    ]
+    if is_alone:
+        return charts_of_panels[0]
+    return charts.concat(*charts_of_panels, columns=2, align="each", spacing=18)
+
+
+def _name(selection: Selection, panel: Panel) -> str:
+    """The head of a panel: the application where there are several, and a point of its own."""
+    label = panel.application.label if len(selection.applications) > 1 else ""
+    point = selection.changing_runs.get(panel.run)
+    return ", ".join(text for text in (label, point) if text)
+
+
+def _heading(context: Context, step_ms: str) -> str:
+    ends = "sites" if context.has_sites else "hosts"
+    unknown = "" if context.has_sites or context.stands_alone else " (no sites are known)"
+    return f"Throughput between the {ends}{unknown} over time, {step_ms} ms steps"
+
+
+def _describe_marks(
+    context: Context, selection: Selection, panels: Sequence[Panel]
+) -> list[str | None]:
+    """Says which runs are drawn, and what each mark means."""
+    rows, changing = selection.rows, ", ".join(selection.changing_runs)
+    is_near = any(
+        any(peaks_near_capacity(selection.rows_by_run[panel.run], panel.pair)) for panel in panels
+    )
+    above = (
+        f"Above the axis: what the first {'site' if context.has_sites else 'host'} sends; below: "
+        "what comes back. Line: mean of a column, silence included; pale: its busiest step."
+    )
+    are_changing = any(not _select_stretches(context, panel).is_empty() for panel in panels)
+    return [
+        context.drawn_runs(selection.runs.values()),
+        f"Besides, of points whose links change in mid-run: {changing}." if changing else None,
+        above,
+        merged.note(context, rows),
+        silences.caption(rows.filter(pl.col("cut_before_s") > 0).height),
+        "Wire bytes counted at the sender, before the link: a burst can exceed the link's rate"
+        + (" (dotted)." if is_near else "."),
+        "A dotted line with steps: what the links carry, at the edge of the panel where that "
+        "is more than is drawn."
+        if are_changing
+        else None,
+    ]
+
+
+def _describe_doubts(context: Context, selection: Selection) -> list[str | None]:
+    """Says which of the rows are less sure than the others."""
+    return [
+        "Some senders were not captured; there it is what arrived."
+        if selection.rows["is_far_side"].any()
+        else None,
+        doubts.note_unplaced(context),
+        doubts.note_traffic(context, selection.rows.select("run")),
+    ]
+
+
+def _describe_cuts(selection: Selection, busiest: int) -> list[str | None]:
+    """Says which pairs and points are not drawn; `busiest` pairs of sites are."""
+    rows_by_run = selection.rows_by_run
+    drawn_runs = [
+        rows_by_run[selection.run_of(application)] for application in selection.applications
+    ]
+    are_small = any(
+        len(_rank_pairs(rows, 0)) > len(_rank_pairs(rows)) for rows in rows_by_run.values()
+    )
+    return [
+        cuts.describe(
+            busiest,
+            sum(len(_rank_pairs(rows, 0)) for rows in drawn_runs),
+            "pairs of sites are drawn",
+            NAME,
+        ),
+        cuts.describe(
+            len(selection.changing_runs),
+            selection.changing_points,
+            "such points are drawn",
+            "reconfiguration",
+        ),
+        f"Pairs with less than {numbers.share(NOTABLE)} of the traffic of their run are not drawn."
+        if are_small
+        else None,
+    ]
+
+
+def _notes(selection: Selection, step_ms: str) -> str:
+    outside_bytes = selection.outside_bytes
+    return sentence(
+        "The last step is as short as what is left.",
+        f"In the titles: the most in any {step_ms} ms, wherever they begin.",
+        f"{numbers.size(outside_bytes)} that crossed before or after the time shown are not drawn."
+        if outside_bytes
+        else None,
+    )
+
+
+def _findings(context: Context, selection: Selection) -> list[str]:
     """Says how busy links of constant rate are: the mean of the fuller direction over it."""
     if context.stands_alone or not context.has_sites:
         return []
-    found = []
-    for one in doubts.select_reliable(context, shown)[:FINDINGS]:
-        run = runs[one.app, one.problem]
-        own = rows.filter((pl.col("run") == run) & (pl.col("rate_mbit_s") > 0))
-        busiest = own.sort("run_mean_mbit_s", descending=True, maintain_order=True).head(1)
+    sentences = []
+    for application in doubts.select_reliable(context, selection.applications)[:FINDINGS]:
+        run = selection.run_of(application)
+        limited = selection.rows_by_run[run].filter(pl.col("rate_mbit_s") > 0)
+        busiest = limited.sort("run_mean_mbit_s", descending=True, maintain_order=True).head(1)
         if busiest.is_empty() or busiest["is_far_side"][0] or busiest["is_doubtful"][0]:
             continue
         row = busiest.row(0, named=True)
-        pair = (row["from_site"], row["to_site"])
-        if not link_changes.select_pair(context.model("link_stretches"), run, pair).is_empty():
+        panel = Panel(application, run, (row["from_site"], row["to_site"]))
+        if not _select_stretches(context, panel).is_empty():
             continue
         rate = row["rate_mbit_s"] * (row["links"] or 1)
-        found.append(
-            f"{one.label} keeps the link from {row['from_site']} to {row['to_site']} busy for "
-            f"{numbers.share(min(row['run_mean_mbit_s'] / rate, 1.0))} of the time: it sends "
+        sentences.append(
+            f"{application.label} keeps the link from {row['from_site']} to {row['to_site']} busy "
+            f"for {numbers.share(min(row['run_mean_mbit_s'] / rate, 1.0))} of the time: it sends "
             f"{numbers.rate(row['run_mean_mbit_s'])} on average, of {numbers.rate(rate)}."
         )
-    return found
+    return sentences
 
 
 def shown_runs(context: Context, rows: pl.DataFrame) -> dict[tuple[str, str], str]:
     """The run that is drawn of each application: that of the other figures, or its first."""
-    found = {}
-    wanted = {(row[0], row[1]): row[2] for row in rows.select("app", "problem", "run").rows()[::-1]}
-    drawn = context.model("shown_runs").select("app", "problem", "run").rows()
-    known = set(rows["run"])
-    for key, run in wanted.items():
-        found[key] = next((row[2] for row in drawn if row[:2] == key and row[2] in known), run)
-    return found
+    first_runs = {row[:2]: row[2] for row in rows.select("app", "problem", "run").rows()[::-1]}
+    runs_here = set(rows["run"])
+    common_runs = {
+        row[:2]: row[2]
+        for row in context.model("shown_runs").select("app", "problem", "run").rows()[::-1]
+        if row[2] in runs_here
+    }
+    return {key: common_runs.get(key, run) for key, run in first_runs.items()}
 
 
-def _pairs(rows: pl.DataFrame, least: float = NOTABLE) -> list[Pair]:
+def _rank_pairs(rows: pl.DataFrame, least: float = NOTABLE) -> list[Pair]:
     """Pairs of sites, most traffic first; each begins with who sends more.
 
     Args:
@@ -205,19 +311,14 @@ def _pairs(rows: pl.DataFrame, least: float = NOTABLE) -> list[Pair]:
         least: The share of the traffic of the run that a pair has at least.
     """
     means = {
-        (row[0], row[1]): row[2]
+        row[:2]: row[2]
         for row in rows.select("from_site", "to_site", "run_mean_mbit_s").unique().rows()
     }
+    sums = {}
+    for (here, there), mean in means.items():
+        back = means.get((there, here), 0.0)
+        if (mean, here) >= (back, there):
+            sums[here, there] = mean + back
     total = sum(means.values())
-    found = {}
-    for (a, b), mean in means.items():
-        back = means.get((b, a), 0.0)
-        if (mean, a) >= (back, b):
-            found[a, b] = mean + back
-    ordered = sorted(found, key=lambda pair: (-found[pair], pair))
-    return [pair for pair in ordered if found[pair] >= least * total]
-
-
-def _name(one: Series, point: str | None, *, several: bool) -> str:
-    """The head of a panel: the application where there are several, and a point of its own."""
-    return ", ".join(text for text in (one.label if several else "", point) if text)
+    ranked = sorted(sums, key=lambda pair: (-sums[pair], pair))
+    return [pair for pair in ranked if sums[pair] >= least * total]

@@ -2,55 +2,30 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import os
 import shlex
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from flowsweep import signals
-from flowsweep.testbed import emulation, launch, program
+from flowsweep.testbed import emulation, launch
 from flowsweep.testbed.lacking import LackingError
-from flowsweep.testbed.machines import idle, serve
+from flowsweep.testbed.machines import idle, program, serve
+from flowsweep.testbed.machines.bed import AsTheyAre, Bed
 from flowsweep.testbed.machines.machine import Machine
 from flowsweep.testbed.result import RunResult
-from flowsweep.testbed.servers import ServerError
 from flowsweep.testbed.spec import ALWAYS
 
 if TYPE_CHECKING:
     from flowsweep.testbed.machines.reach import Links, Reach
     from flowsweep.testbed.machines.spec import MachinesSpec
-    from flowsweep.testbed.servers import Servers
 
+T = TypeVar("T")
 OFFLOADS = ("tso", "gso", "gro", "lro")
-
-PROGRAM = """#!/bin/sh
-# Started in a session of its own; the keeper ends the whole of it.
-echo $$ >>{folder}/program.pid
-cd {folder} || exit 2
-{exports}
-begin=$(date +%s%N)
-sh -c {command}
-code=$?
-echo $begin $(date +%s%N) >prog-{rank}.time
-exit $code
-"""
-ON = """#!/bin/sh
-# Runs a command on a machine of the experiment: on HOST COMMAND...
-host=$1
-shift
-case $host in
-{cases}
-*) echo "on: no host is called $host" >&2; exit 2 ;;
-esac
-exec "$@"
-"""
 
 
 def run(
@@ -71,116 +46,126 @@ def run(
         reach = reach_from(folder)
         machines = [Machine(machine, reach, sudo=spec.sudo) for machine in spec.machines]
         links = links_between(machines) if links_between is not None else AsTheyAre()
-        with signals.cleaning(lambda: _leave(reach, links, machines)):
-            return _run(spec, Bed(reach, links, machines, folder), begin)
+        bed = Bed(reach, links, machines, folder)
+        with signals.cleaning(bed.leave):
+            return _run(spec, bed, begin)
 
 
-class AsTheyAre:
-    """Links that are left as they are."""
+class Counters(NamedTuple):
+    """The counters of a machine: packets, CPU pressure (us or -1) and its uptime (s)."""
 
-    def start(self) -> None:
-        """Does nothing: there are no links to make."""
-
-    def check_alive(self) -> None:
-        """Does nothing: the links are the network as it is."""
-
-    def stop(self) -> dict[str, Any]:
-        """What stands in run.json."""
-        return {"backend": "none", "backend_reason": "real machines", "links": []}
-
-    def leave(self) -> None:
-        """Does nothing: there are no links to make."""
+    received: int
+    sent: int
+    pressure_us: int
+    uptime_s: float
 
 
-@dataclass(frozen=True)
-class Bed:
-    """What is up during a run; `folder` is ours."""
+class Observation(NamedTuple):
+    """What is seen of the machines while nothing runs: RTTs by pair, counters by machine."""
 
-    reach: Reach
-    links: Links
-    machines: list[Machine]
-    folder: Path
+    rtts_ns: dict[idle.Pair, int]
+    counters: dict[str, Counters]
+
+    @classmethod
+    def make(cls, spec: MachinesSpec, machines: list[Machine]) -> Observation:
+        """Looks at all of them."""
+        rtts_ns = idle.round_trips(spec, machines)
+        return cls(rtts_ns, {machine.name: Counters(*machine.counters()) for machine in machines})
 
 
-def _leave(reach: Reach, links: Links, machines: list[Machine]) -> None:
-    """Each machine is put back, and no connection stays."""
-    links.leave()
-    for machine in machines:
-        machine.leave()
-    reach.leave([machine.described for machine in machines])
+class Execution(NamedTuple):
+    """The program from its start to its end, as `RunResult` has it."""
+
+    start_ns: int
+    end_ns: int
+    failure: str | None
+    spoiled: str | None
 
 
 def _run(spec: MachinesSpec, bed: Bed, begin: float) -> RunResult:
-    machines, folder = bed.machines, bed.folder
+    machines = bed.machines
+    _set_up(spec, bed)
+    before = Observation.make(spec, machines)
+    ready = time.monotonic()
+    execution = _execute(spec, bed)
+    done = time.monotonic()
+    after = Observation.make(spec, machines)
+    tcp = _read_tcp(spec, machines)
+    emulator = bed.links.stop()
+    manifests = _collect_captures(spec, machines)
+    pressure = _compute_pressure(before.counters, after.counters)
+    return RunResult(
+        start_ns=execution.start_ns,
+        end_ns=execution.end_ns,
+        failure=execution.failure,
+        spoiled=execution.spoiled,
+        faults=[
+            *idle.faults(spec, manifests, before.rtts_ns, after.rtts_ns, pressure),
+            *emulation.lateness_faults(spec, emulator),
+        ],
+        tcp=tcp,
+        emulator=emulator,
+        machine={"cpu_pressure": max(pressure.values(), default=None), "by_host": pressure},
+        frames=_count_frames(before.counters, after.counters),
+        paths=_describe_paths(before.rtts_ns, after.rtts_ns),
+        program_s=None if execution.failure else _longest_program_s(machines),
+        cost_s={
+            "set_up": round(ready - begin, 4),
+            "program": round(done - ready, 4),
+            "take_down": round(time.monotonic() - done, 4),
+        },
+    )
+
+
+def _set_up(spec: MachinesSpec, bed: Bed) -> None:
+    """Starts a keeper on each machine, then the links between them."""
+    machines = bed.machines
     agent = launch.program_path("flowsweep-capture")
-    everywhere = ThreadPoolExecutor(len(machines)).map
-    list(
-        everywhere(
-            lambda machine: machine.prepare(agent, _settings(spec, bed.reach, machine)), machines
-        )
+    _do_at_once(
+        machines, lambda machine: machine.prepare(agent, _settings(spec, bed.reach, machine))
     )
     for machine in machines:
         machine.keep()
     for machine in machines:
         machine.wait_ready()
     bed.links.start()
-    before = idle.round_trips(spec, machines)
-    counted = {machine.name: machine.counters() for machine in machines}
-    ready = time.monotonic()
-    lacking = _find_lacking(spec, machines)
-    environment = _environment(spec, machines, folder)
-    serving = serve.on_machines(spec, machines, environment, folder)
-    failure, spoiled = lacking or serving.start(), None
-    start = time.time_ns()
+
+
+def _execute(spec: MachinesSpec, bed: Bed) -> Execution:
+    """Runs the program between start and end of its servers."""
+    machines = bed.machines
+    environment = program.environment(spec, machines, bed.folder)
+    serving = serve.on_machines(spec, machines, environment, bed.folder)
+    failure, spoiled = _find_lacking(spec, machines) or serving.start(), None
+    start_ns = time.time_ns()
     if failure is None:
-        failure, spoiled = _program(spec, bed, environment, serving)
-    end = time.time_ns()
+        failure, spoiled = program.run(spec, bed, environment, serving)
+    end_ns = time.time_ns()
     failure = serving.failure() or failure
     serve.end(spec, machines, serving)
-    done = time.monotonic()
-    after = idle.round_trips(spec, machines)
-    ended = {machine.name: machine.counters() for machine in machines}
+    return Execution(start_ns, end_ns, failure, spoiled)
+
+
+def _read_tcp(spec: MachinesSpec, machines: list[Machine]) -> dict[str, str]:
+    """TCP's settings on the first machine."""
     tcp = machines[0].tcp()
-    if spec.congestion is not None and lacking is None:
+    if spec.congestion is not None and _find_lacking(spec, machines) is None:
         tcp["congestion_control"] = spec.congestion  # it is in the routes
-    emulator = bed.links.stop()
+    return tcp
+
+
+def _collect_captures(spec: MachinesSpec, machines: list[Machine]) -> dict[str, dict[str, Any]]:
+    """Ends the captures and brings them here; the manifests by machine."""
     for machine in machines:
         machine.ask_to_stop()
     for machine in machines:
         machine.wait_stopped()
-    manifests = dict(everywhere(lambda machine: _fetch(spec, machine), machines))
-    pressure = _pressure(counted, ended)
-    spans = [span for machine in machines for span in _spans(machine)] if not failure else []
-    return RunResult(
-        start_ns=start,
-        end_ns=end,
-        failure=failure,
-        spoiled=spoiled,
-        faults=[
-            *idle.faults(spec, manifests, before, after, pressure),
-            *emulation.lateness_faults(spec, emulator),
-        ],
-        tcp=tcp,
-        emulator=emulator,
-        machine={"cpu_pressure": max(pressure.values(), default=None), "by_host": pressure},
-        frames={
-            name: {
-                "received": ended[name][0] - counted[name][0],
-                "sent": ended[name][1] - counted[name][1],
-            }
-            for name in ended
-        },
-        paths=[
-            {"between": pair, "rtt_ns": rtt, "rtt_after_ns": later, "rate_bit_s": None}
-            for (pair, rtt), later in zip(before.items(), after.values(), strict=True)
-        ],
-        cost_s={
-            "set_up": round(ready - begin, 4),
-            "program": round(done - ready, 4),
-            "take_down": round(time.monotonic() - done, 4),
-        },
-        program_s=max(spans, default=None),
-    )
+    return dict(_do_at_once(machines, lambda machine: _fetch(spec, machine)))
+
+
+def _do_at_once(machines: list[Machine], work: Callable[[Machine], T]) -> list[T]:
+    """Does the same with all machines, each in a thread; the results in their order."""
+    return list(ThreadPoolExecutor(len(machines)).map(work, machines))
 
 
 def _find_lacking(spec: MachinesSpec, machines: list[Machine]) -> str | None:
@@ -214,121 +199,10 @@ def _filter(spec: MachinesSpec, reach: Reach, machine: Machine) -> str:
     """What the machines of the experiment send each other, without what reaches them."""
     if spec.capture_filter:
         return spec.capture_filter
-    from_them = " or ".join(f"src host {one.address}" for one in spec.machines)
-    to_them = " or ".join(f"dst host {one.address}" for one in spec.machines)
+    from_them = " or ".join(f"src host {sender.address}" for sender in spec.machines)
+    to_them = " or ".join(f"dst host {receiver.address}" for receiver in spec.machines)
     unseen = reach.unseen(machine.described)
     return f"({from_them}) and ({to_them})" + (f" and {unseen}" if unseen else "")
-
-
-def network(spec: MachinesSpec) -> str:
-    """The least network that holds the addresses of all machines."""
-    found = ipaddress.ip_network(spec.machines[0].address)
-    for machine in spec.machines:
-        while ipaddress.ip_address(machine.address) not in found:
-            found = found.supernet()
-    return str(found)
-
-
-def _program(
-    spec: MachinesSpec, bed: Bed, environment: dict[str, str], serving: Servers
-) -> tuple[str | None, str | None]:
-    """Why it failed, and what spoiled the run."""
-    machines = bed.machines
-    by_name = {machine.name: machine for machine in machines}
-
-    def look() -> None:
-        for machine in machines:
-            machine.check_alive()
-        bed.links.check_alive()
-        serving.check()
-
-    commands = []
-    if spec.start == "hosts":
-        for rank, host in enumerate(spec.ranks):
-            machine = by_name[host]
-            name = f"prog-{rank}.sh"
-            machine.put(name, _script(spec, machine, rank, environment).encode(), mode="700")
-            start = f"setsid --wait {shlex.quote(machine.folder)}/{name}"
-            commands.append(machine.words(start))
-    elif spec.start == "mpirun":
-        commands.append(_mpirun(spec, bed))
-    else:
-        commands.append(spec.program)
-    # What was started there ends with its keeper at the latest.
-    try:
-        done = program.run_commands(
-            [(words, environment) for words in commands],
-            os.environ,
-            bed.folder,
-            Path(spec.folder) / program.LOG,
-            limit_s=spec.timeout_s,
-            look=look,
-        )
-    except ServerError as error:
-        return str(error), None
-    return done.failure, done.spoiled if spec.start == "mpirun" else None
-
-
-def _environment(spec: MachinesSpec, machines: list[Machine], folder: Path) -> dict[str, str]:
-    cases = "\n".join(
-        # The command is the last word.
-        f'{one.name}) set -- {shlex.join(one.words("")[:-1])} "$*" ;;'
-        for one in machines
-    )
-    on = folder / "on"
-    on.write_text(ON.format(cases=cases))
-    on.chmod(0o755)
-    sites = {host.name: host.site for host in spec.hosts}
-    return {
-        "PATH": f"{folder}:{os.environ.get('PATH', os.defpath)}",
-        "FLOWSWEEP_HOSTS": ",".join(f"{one.name}={one.address}" for one in machines),
-        "FLOWSWEEP_SITES": ",".join(f"{one.name}={sites[one.name]}" for one in machines),
-        "FLOWSWEEP_MACHINES": ",".join(f"{one.own_name}={one.name}" for one in machines),
-        "FLOWSWEEP_PROBLEM": spec.problem,
-        "FLOWSWEEP_OUTPUT": spec.output,
-    }
-
-
-def _script(spec: MachinesSpec, machine: Machine, rank: int, environment: dict[str, str]) -> str:
-    own = {
-        **{name: value for name, value in environment.items() if name != "PATH"},
-        "FLOWSWEEP_OUTPUT": f"{machine.folder}/app.json",
-        "FLOWSWEEP_HOST": machine.name,
-        "FLOWSWEEP_RANK": str(rank),
-        "FLOWSWEEP_RANKS": str(len(spec.ranks)),
-    }
-    return PROGRAM.format(
-        folder=shlex.quote(machine.folder),
-        exports=serve.exports(own),
-        command=shlex.quote(spec.program[-1]),
-        rank=rank,
-    )
-
-
-def _mpirun(spec: MachinesSpec, bed: Bed) -> list[str]:
-    """As `launch.mpirun`; app.json is written where rank 0 runs."""
-    machines = bed.machines
-    login = {machine.name: machine.login for machine in machines}
-    slots: dict[str, int] = {}
-    for host in spec.ranks:
-        slots[login[host]] = slots.get(login[host], 0) + 1
-    first = next(machine for machine in machines if machine.name == spec.ranks[0])
-    words = [f"{first.folder}/app.json" if word == spec.output else word for word in spec.program]
-    whole = [
-        str(launch.program_path("mpirun")),
-        *("--host", ",".join(f"{host}:{count}" for host, count in slots.items())),
-        *("-np", str(len(spec.ranks))),
-        *("--map-by", "slot", "--bind-to", "none"),
-        *("-x", "FLOWSWEEP_HOSTS", "-x", "FLOWSWEEP_SITES", "-x", "FLOWSWEEP_MACHINES"),
-        *(("-x", "PYTHONPATH") if "PYTHONPATH" in os.environ else ()),
-        *("--mca", "pml", "ob1", "--mca", "btl", "self,tcp"),
-        *("--mca", "btl_tcp_if_include", network(spec)),
-        *("--mca", "btl_tcp_disable_family", "6"),
-        *("--mca", "mpi_yield_when_idle", "1"),
-        *spec.mpirun_options,
-        *words,
-    ]
-    return bed.reach.mpirun(whole)
 
 
 def _fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
@@ -346,7 +220,12 @@ def _fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
     return machine.name, manifest
 
 
-def _spans(machine: Machine) -> list[float]:
+def _longest_program_s(machines: list[Machine]) -> float | None:
+    """Seconds of the program that took longest; None where none has noted its times."""
+    return max((span for machine in machines for span in _program_spans(machine)), default=None)
+
+
+def _program_spans(machine: Machine) -> list[float]:
     """Seconds that each program took there by the machine's clock, without ssh's own time."""
     folder = shlex.quote(machine.folder)
     printed = machine.run(f"cd {folder} && cat prog-*.time 2>/dev/null; rm -f prog-*.time; true")
@@ -354,14 +233,35 @@ def _spans(machine: Machine) -> list[float]:
     return [(end - begin) / 1e9 for begin, end in times]
 
 
-def _pressure(
-    before: dict[str, tuple[int, int, int, float]], after: dict[str, tuple[int, int, int, float]]
-) -> dict[str, float]:
+def _compute_pressure(before: dict[str, Counters], after: dict[str, Counters]) -> dict[str, float]:
     """The share of the program's time, by machine, in which some process waited for a core."""
-    found = {}
-    for name, (_, _, pressure, uptime) in after.items():
-        span = uptime - before[name][3]
-        if pressure >= 0 and span > 0:
+    shares = {}
+    for name, ended in after.items():
+        span_s = ended.uptime_s - before[name].uptime_s
+        if ended.pressure_us >= 0 and span_s > 0:
+            waited_s = (ended.pressure_us - before[name].pressure_us) / 1e6
             # The clock of /proc/uptime has steps of 10 ms.
-            found[name] = min(1.0, round((pressure - before[name][2]) / 1e6 / span, 4))
-    return found
+            shares[name] = min(1.0, round(waited_s / span_s, 4))
+    return shares
+
+
+def _count_frames(
+    before: dict[str, Counters], after: dict[str, Counters]
+) -> dict[str, dict[str, int]]:
+    """The frames that each machine received and sent meanwhile."""
+    return {
+        name: {
+            "received": ended.received - before[name].received,
+            "sent": ended.sent - before[name].sent,
+        }
+        for name, ended in after.items()
+    }
+
+
+def _describe_paths(
+    before: dict[idle.Pair, int], after: dict[idle.Pair, int]
+) -> list[dict[str, Any]]:
+    return [
+        {"between": pair, "rtt_ns": rtt, "rtt_after_ns": later, "rate_bit_s": None}
+        for (pair, rtt), later in zip(before.items(), after.values(), strict=True)
+    ]

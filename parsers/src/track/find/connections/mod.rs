@@ -1,31 +1,28 @@
 //! Finds the connection of each packet, or begins it.
 
+mod assign;
+
 use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 
-use super::connection::Connection;
-use super::fragments::{EarlyParts, Fragments, Joined};
-use super::throughput::Throughput;
-use super::tunnels::Tunnels;
 use crate::capture::chunk::{Chunk, ChunkOptions};
 use crate::common::arena::Arena;
 use crate::common::budget::{bytes, grouped};
 use crate::common::fast_ways::FastWays;
 use crate::common::index::Index;
-use crate::common::memory::prefetch;
 use crate::common::suspicion::Suspicion;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Key, TCP};
 use crate::sift::{SiftOptions, Sifter};
+use crate::track::find::connection::Connection;
+use crate::track::find::fragments::{EarlyParts, Fragments, Joined};
+use crate::track::find::throughput::Throughput;
+use crate::track::find::tunnels::Tunnels;
 use crate::track::rdma::QueuePairs;
 
 /// No connection: the packet belongs to none.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Packets whose connections are guessed together.
-const AHEAD: usize = 16;
-/// Connections that stay in the cache while a chunk is read.
-const CACHED: usize = 1024;
 /// All connections, in order of their first packet.
 pub(crate) struct Connections {
     hashing: RandomState,
@@ -92,95 +89,6 @@ impl Connections {
     /// An empty chunk whose hashes are of use here.
     pub(crate) fn chunk(&self, options: ChunkOptions) -> Chunk {
         Chunk::new(self.hashing.clone(), options)
-    }
-
-    /// Appends the connection of each packet of `chunk` that is not found yet, or [`NONE`], to `numbers`; how many
-    /// came in runs. `before` connections there were before the chunk.
-    pub(crate) fn assign(
-        &mut self,
-        chunk: &mut Chunk,
-        before: u32,
-        numbers: &mut Vec<u32>,
-    ) -> usize {
-        let guessing = self.guesses && self.list.len() > CACHED;
-        let (owners, segments) = chunk.take_unfound();
-        let start = numbers.len();
-        numbers.resize(start + owners.len(), NONE);
-        let numbers = &mut numbers[start..];
-        let (mut position, mut guessed, mut in_runs) = (0, 0, 0);
-        while let (Some(owner), Some(segment)) = (owners.get(position), segments.get_mut(position))
-        {
-            while guessing && guessed < owners.len() && guessed < position + AHEAD {
-                self.guess(owners, guessed, numbers);
-                guessed += AHEAD;
-            }
-            let guess = numbers[position];
-            let known = self.list.get_mut(guess).filter(|connection| {
-                connection.is(&owner.key) && !connection.ended_before(segment, self.idle_ns)
-            });
-            let (number, turned) = if let Some(connection) = known {
-                (self.last, self.slots[usize::from(owner.slot)]) = (guess, guess);
-                (
-                    guess,
-                    connection.take(segment, &mut self.throughput, &self.suspicion),
-                )
-            } else if owner.kind == OwnerKind::None {
-                (NONE, false)
-            } else {
-                let number = self.number(owner, segment);
-                let turned = self.list.get_mut(number).is_some_and(|connection| {
-                    if owner.kind == OwnerKind::Refused {
-                        connection.take_refused(segment, &mut self.throughput);
-                        return false;
-                    }
-                    connection.take(segment, &mut self.throughput, &self.suspicion)
-                });
-                (number, turned)
-            };
-            if turned && number < before {
-                self.turned.push(number);
-            }
-            numbers[position] = number;
-            position += 1;
-            if std::mem::take(&mut self.replaced) && position < guessed {
-                let end = guessed.min(numbers.len());
-                numbers[position..end].fill(NONE);
-            }
-            let run = owners[position..]
-                .iter()
-                .take_while(|owner| self.runs && owner.kind == OwnerKind::Run);
-            let run = position..position + run.count();
-            // One alone is soon taken in.
-            if run.len() > 1
-                && let Some(connection) = self.list.get_mut(number)
-            {
-                position = run.end;
-                in_runs += run.len();
-                numbers[run.clone()].fill(number);
-                connection.take_run(&segments[run], &mut self.throughput);
-            }
-        }
-        in_runs
-    }
-
-    /// Guesses the connections of the packets from `from` on, by their hashes alone, and asks for their memory and for
-    /// what the next guesses need.
-    fn guess(&self, owners: &[Owner], from: usize, numbers: &mut [u32]) {
-        let packets = owners[from..].iter().zip(&mut numbers[from..]);
-        for (owner, number) in packets.take(AHEAD) {
-            if owner.kind == OwnerKind::Whole
-                && let Some(guess) = self.index.guess(owner.hash)
-                && let Some(connection) = self.list.get(guess)
-            {
-                *number = guess;
-                prefetch(connection);
-            }
-        }
-        for owner in owners.iter().skip(from + AHEAD).take(AHEAD) {
-            if owner.kind == OwnerKind::Whole {
-                self.index.prefetch(owner.hash);
-            }
-        }
     }
 
     #[inline]
@@ -306,82 +214,5 @@ impl Connections {
 
     pub(crate) fn len(&self) -> usize {
         self.list.len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::decode::notice::Notice;
-    use crate::records::{Interface, Record};
-
-    /// The connections of frames, found so many at once.
-    fn numbers(frames: &[[u8; 54]], at_once: usize, without: FastWays) -> Vec<u32> {
-        let mut connections = Connections::new(
-            1_000_000,
-            60_000_000_000,
-            HashSet::new(),
-            EarlyParts::default(),
-            without,
-            Suspicion::default(),
-        );
-        let mut chunk = connections.chunk(ChunkOptions::default());
-        let interface = Interface::with_link_type(1);
-        let mut numbers = Vec::new();
-        for frames in frames.chunks(at_once) {
-            let records: Vec<Record> = (0..frames.len() as u32)
-                .map(|number| Record {
-                    time: 0,
-                    is_timed: true,
-                    wire: 54,
-                    captured: 54,
-                    interface: 0,
-                    at: 0,
-                    data: number * 54,
-                })
-                .collect();
-            let interfaces = std::slice::from_ref(&interface);
-            let mut notice = Notice::new(false, false);
-            let frames = (frames.as_flattened(), 0);
-            chunk.append(
-                (&records, &[]),
-                interfaces,
-                frames,
-                (0, &mut []),
-                &mut notice,
-            );
-            connections.assign(&mut chunk, 0, &mut numbers);
-        }
-        numbers
-    }
-
-    /// A TCP segment from a port of one host to another one.
-    fn frame(port: u16, seq: u8, syn: bool) -> [u8; 54] {
-        let mut frame = [0; 54];
-        frame[12..18].copy_from_slice(&[8, 0, 0x45, 0, 0, 40]);
-        (frame[23], frame[29], frame[33]) = (6, 1, 2);
-        frame[34..36].copy_from_slice(&port.to_be_bytes());
-        (frame[37], frame[41], frame[46]) = (80, seq, 0x50);
-        frame[47] = if syn { 2 } else { 16 };
-        frame
-    }
-
-    proptest! {
-        #[test]
-        fn what_was_guessed_gives_way_to_a_new_connection(
-            steps in prop::collection::vec((0_u16..5, 0_u8..3, prop::bool::weighted(0.3)), 1..200),
-        ) {
-            // Enough connections for guessing to begin.
-            let before = (0..2 * CACHED as u16).map(|port| frame(port, 0, true));
-            let steps = steps.into_iter().map(|(port, seq, syn)| frame(port, seq, syn));
-            let frames: Vec<_> = before.chain(steps).collect();
-            let without = FastWays::GUESSES.and(FastWays::RUNS);
-            let all = numbers(&frames, 2 * CACHED, without);
-            for at_once in [1, 7, 2 * CACHED] {
-                prop_assert_eq!(&all, &numbers(&frames, at_once, FastWays::default()));
-            }
-        }
     }
 }

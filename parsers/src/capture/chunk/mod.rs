@@ -1,0 +1,158 @@
+//! Decoded packets on their way from reading to counting, in columns: what finding the connection needs lies
+//! apart from what counting needs, so that each stage reads only its own.
+
+mod append;
+mod decoder;
+mod listed;
+mod sifted;
+
+use foldhash::fast::RandomState;
+
+use crate::capture::sizes::{LARGEST, SMALLEST_SHARED};
+use crate::common::memory::use_large_pages;
+use crate::decode::segment::{Owner, Segment};
+use crate::records::RecordPlace;
+use crate::sift::held::Refusal;
+use crate::sift::identity::Identity;
+use decoder::Decoder;
+use listed::Listed;
+pub(crate) use listed::ListedOptions;
+
+/// Options: what a chunk keeps of packets, and whether it verifies checksums.
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::struct_excessive_bools)]
+pub(crate) struct ChunkOptions {
+    /// Keep where each packet lies: its row is wanted.
+    pub with_places: bool,
+    /// Verify checksums: a packet with a wrong one belongs to no flow.
+    pub verify: bool,
+    /// Decode every packet the long way.
+    pub without_fast_frames: bool,
+    /// Give each packet an owner of its own: packets are put into another order.
+    pub with_owners: bool,
+    /// Keep what distinguishes a packet from its copies, for sifting.
+    pub with_identities: bool,
+    /// Networks are parts of keys.
+    pub by_network: bool,
+    /// Keep the headers of RDMA: its table is wanted.
+    pub with_rdma: bool,
+}
+
+/// Packets in the order of the capture.
+pub(crate) struct Chunk {
+    /// Owners of the packets whose connections are not found yet.
+    owners: Vec<Owner>,
+    /// Number of packets whose connections are found.
+    found: usize,
+    pub segments: Vec<Segment>,
+    pub listed: Listed,
+    /// Place of each packet in its file; kept only for rows of packets.
+    pub places: Vec<RecordPlace>,
+    /// Numbers of packets that were put into another order, and where rows of packets are wanted.
+    pub numbers: Vec<u64>,
+    /// Copies of other packets: position, and the number of the other.
+    pub copies: Vec<(u32, u64)>,
+    /// Segments that change no state, by position.
+    pub refused: Vec<(u32, Refusal)>,
+    identities: Vec<Identity>,
+    decoder: Decoder,
+    count: usize,
+}
+
+impl Chunk {
+    /// `hashing` is keyed at random, because whoever sent the packets chose the keys; no output depends on it.
+    pub(crate) fn new(hashing: RandomState, settings: ChunkOptions) -> Self {
+        Self {
+            decoder: Decoder::new(hashing, settings),
+            owners: Vec::new(),
+            found: 0,
+            segments: Vec::new(),
+            listed: Listed::default(),
+            places: Vec::new(),
+            numbers: Vec::new(),
+            copies: Vec::new(),
+            refused: Vec::new(),
+            identities: Vec::new(),
+            count: 0,
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Begins again, with at most `size` packets.
+    pub(crate) fn begin(&mut self, size: usize) {
+        self.count = 0;
+        self.found = 0;
+        self.listed.clear();
+        self.numbers.clear();
+        self.copies.clear();
+        self.refused.clear();
+        self.identities.clear();
+        self.decoder.begin();
+        // It will be full, nearly always: growing step by step would use as much room again.
+        if size > SMALLEST_SHARED && self.segments.capacity() < size {
+            self.segments = room(LARGEST);
+            if self.decoder.settings.with_places {
+                self.places = room(LARGEST);
+            }
+        }
+    }
+
+    /// Owners and segments of the packets whose connections are to be found: once, then they count as found.
+    pub(crate) fn take_unfound(&mut self) -> (&[Owner], &mut [Segment]) {
+        let from = std::mem::replace(&mut self.found, self.count);
+        (
+            &self.owners[..self.count - from],
+            &mut self.segments[from..self.count],
+        )
+    }
+
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.segments[..self.count]
+    }
+
+    /// Makes room behind the packets so far for `more` of them; the position of the first.
+    fn make_room(&mut self, more: usize) -> usize {
+        let from = self.count;
+        self.count += more;
+        lengthen(&mut self.segments, self.count);
+        lengthen(&mut self.owners, self.count - self.found);
+        if self.decoder.settings.with_places {
+            lengthen(&mut self.places, self.count);
+        }
+        from
+    }
+
+    /// Why the receiver of the packet at `position` refuses it.
+    #[inline]
+    pub(crate) fn refusal(&self, position: u32) -> Option<Refusal> {
+        if self.refused.is_empty() {
+            return None;
+        }
+        let index = self.refused.binary_search_by_key(&position, |it| it.0);
+        Some(self.refused[index.ok()?].1)
+    }
+}
+
+/// Room for this many, in large pages, because accesses are scattered.
+fn room<T>(length: usize) -> Vec<T> {
+    let list = Vec::with_capacity(length);
+    use_large_pages(&list);
+    list
+}
+
+/// Makes `list` so long, if it is shorter.
+fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
+    if list.len() >= length {
+        return;
+    }
+    if list.capacity() < length {
+        // Not by growing in place, which would use the new room before its pages are large.
+        let mut longer = room(length.next_power_of_two());
+        longer.extend_from_slice(list);
+        *list = longer;
+    }
+    list.resize(length, T::default());
+}

@@ -1,0 +1,208 @@
+//! A pass over captures in three stages: a chunk is read, the connections of its packets are found, they are counted.
+//!
+//! Each stage takes the chunks in their order, one at a time, so that what comes out does not depend on the threads.
+//! Several threads work on several chunks; a thread that has ended one stage goes on with the next one of the same
+//! chunk, which is in its cache, if no other thread is at that stage. What none waits for is divided inside the stages.
+//! Two threads, and any number of them where chunks are large, take the first two stages as one.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rayon::Scope;
+
+use crate::capture::chunk::ChunkOptions;
+use crate::capture::merge::Reading;
+use crate::capture::sizes::Sizes;
+use crate::common::budget::Budget;
+use crate::common::error::Error;
+use crate::common::progress::Progress;
+use crate::common::threads::several_threads;
+use crate::pipeline::counting::Counting;
+use crate::pipeline::stages::{Count, Find, Portion, Read};
+use crate::tables::Sink;
+use crate::track::{Connections, Grouping};
+
+/// Chunks under way at most where several threads work on them; more gained nothing.
+const CHUNKS: usize = 3;
+
+/// Takes all packets of `reading` through the stages, in chunks of that kind.
+pub(crate) fn pass(
+    reading: &mut Reading<'_>,
+    chunks: ChunkOptions,
+    connections: &mut Connections,
+    counting: &mut Counting,
+    sink: &dyn Sink,
+    progress: &Progress,
+    budget: &Budget,
+) -> Result<(), Error> {
+    let mut sizes = Sizes::new(!counting.settles, CHUNKS);
+    let mut free = Vec::new();
+    for _ in 0..if several_threads() { CHUNKS } else { 1 } {
+        free.push(Portion {
+            chunk: connections.chunk(chunks),
+            grouping: Grouping::default(),
+            settled: None,
+            size: 0,
+            growth: 0,
+        });
+    }
+    let mut read = Read {
+        reading,
+        number: 0,
+        until: 0,
+        more: true,
+    };
+    let mut find = Find {
+        connections,
+        settles: counting.settles_throughput(),
+        number: 0,
+        budget,
+        progress,
+        until_checked: 0,
+    };
+    let mut count = Count {
+        counting,
+        sink,
+        progress,
+    };
+    if !several_threads() {
+        let mut portion = free.remove(0);
+        while read.more {
+            read.begin(&mut portion, sizes.next());
+            read.take_and_find(&mut find, &mut portion)?;
+            portion.decide(&mut sizes);
+            count.take(&mut portion)?;
+        }
+        return Ok(());
+    }
+    let stages = Stages(Mutex::new(Queues {
+        read: Some(read),
+        find: Some(find),
+        count: Some(count),
+        free,
+        filled: VecDeque::new(),
+        found: VecDeque::new(),
+        sizes,
+        failed: None,
+    }));
+    rayon::scope(|scope| stages.start(scope, &mut stages.lock()));
+    let failed = stages.lock().failed.take();
+    failed.map_or(Ok(()), Err)
+}
+
+/// Stages that no thread is at, and the chunks that wait for each.
+struct Queues<'a, 'b> {
+    read: Option<Read<'a, 'b>>,
+    find: Option<Find<'b>>,
+    count: Option<Count<'b>>,
+    free: Vec<Portion>,
+    filled: VecDeque<Portion>,
+    found: VecDeque<Portion>,
+    sizes: Sizes,
+    failed: Option<Error>,
+}
+
+impl<'b> Queues<'_, 'b> {
+    fn find_ended(&mut self, find: Find<'b>, portion: Portion) {
+        self.find = Some(find);
+        portion.decide(&mut self.sizes);
+        self.found.push_back(portion);
+    }
+}
+
+struct Stages<'a, 'b>(Mutex<Queues<'a, 'b>>);
+
+impl<'a, 'b> Stages<'a, 'b> {
+    fn lock(&self) -> MutexGuard<'_, Queues<'a, 'b>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins what can begin. Of what it began last a thread itself takes the latest, others the first.
+    fn start<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
+        if state.failed.is_some() {
+            return;
+        }
+        if state.read.as_ref().is_some_and(|read| read.more) {
+            if state.sizes.large_comes() || rayon::current_num_threads() == 2 {
+                self.read_and_find(scope, state);
+            } else {
+                self.read(scope, state);
+            }
+        }
+        if !state.filled.is_empty()
+            && let Some(mut find) = state.find.take()
+            && let Some(mut portion) = state.filled.pop_front()
+        {
+            scope.spawn(move |scope| {
+                find.begin(&mut portion);
+                let outcome = find
+                    .take(&mut portion)
+                    .and_then(|()| find.end(&mut portion));
+                self.end(scope, outcome, |state| state.find_ended(find, portion));
+            });
+        }
+        if !state.found.is_empty()
+            && let Some(mut count) = state.count.take()
+            && let Some(mut portion) = state.found.pop_front()
+        {
+            scope.spawn(move |scope| {
+                let outcome = count.take(&mut portion);
+                self.end(scope, outcome, |state| {
+                    state.count = Some(count);
+                    state.free.push(portion);
+                });
+            });
+        }
+    }
+
+    fn read<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
+        if let Some(mut portion) = state.free.pop()
+            && let Some(mut read) = state.read.take()
+        {
+            let size = state.sizes.next();
+            scope.spawn(move |scope| {
+                read.begin(&mut portion, size);
+                let outcome = read.take(&mut portion, usize::MAX);
+                self.end(scope, outcome, |state| {
+                    state.read = Some(read);
+                    state.filled.push_back(portion);
+                });
+            });
+        }
+    }
+
+    /// Large chunks are counted right away: two of them suffice.
+    fn read_and_find<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
+        if state.filled.is_empty()
+            && state.found.len() <= usize::from(state.count.is_some())
+            && state.find.is_some()
+            && let Some(mut portion) = state.free.pop()
+            && let Some(mut read) = state.read.take()
+            && let Some(mut find) = state.find.take()
+        {
+            let size = state.sizes.next();
+            scope.spawn(move |scope| {
+                read.begin(&mut portion, size);
+                let outcome = read.take_and_find(&mut find, &mut portion);
+                self.end(scope, outcome, |state| {
+                    state.read = Some(read);
+                    state.find_ended(find, portion);
+                });
+            });
+        }
+    }
+
+    fn end<'s>(
+        &'s self,
+        scope: &Scope<'s>,
+        outcome: Result<(), Error>,
+        hand_on: impl FnOnce(&mut Queues<'a, 'b>),
+    ) {
+        let mut state = self.lock();
+        hand_on(&mut state);
+        if let Err(error) = outcome {
+            state.failed.get_or_insert(error);
+        }
+        self.start(scope, &mut state);
+    }
+}

@@ -1,0 +1,108 @@
+"""The counts of packets that lower the grade of a capture, and the claims that they forbid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flowsweep.analysis.claims import CONTENT, GAPS
+
+#: The share of packets out of order above which gaps are no longer those of the network.
+OUT_OF_ORDER = 1e-3
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a number of packets lowers the grade.
+
+    Attributes:
+        key: The column of `capture_facts` that counts the packets, of all `packets`.
+        text: Follows "17 packets".
+        b, c, d: The shares of the packets above which the grade is no better than this. None:
+            never.
+        spoils: The claim that grade C forbids, if it is because of this.
+        judged_by: The column whose share is compared, if it is not `key` itself.
+        noun: What is counted.
+    """
+
+    key: str
+    text: str
+    b: float = 0.0
+    c: float | None = None
+    d: float | None = None
+    spoils: str | None = None
+    judged_by: str | None = None
+    noun: str = "packet"
+
+    def grade(self, share: float) -> str:
+        """The grade of a capture in which this share of the packets is so."""
+        limits = (("D", self.d), ("C", self.c), ("B", self.b))
+        return next((name for name, limit in limits if limit is not None and share > limit), "A")
+
+
+RULES = (
+    Rule("dropped_packets", "dropped by kernel or interface", c=1e-4, d=0.01, spoils=GAPS),
+    Rule(
+        "super_packets",
+        "longer than a network carries: offload was on, gaps are of those, and rates of times"
+        " shorter than such a packet takes are not known",
+        c=0.05, spoils=GAPS,
+    ),
+    Rule(
+        "duplicate_packets",
+        "recorded again, as on a bridge and its port: copies are in no rate, total, retransmission"
+        " or RTT",
+    ),
+    Rule("reordered_packets", "out of time order in the file, put back in order"),
+    Rule(
+        "times_out_of_range",
+        "with a time that no clock tells: each counts at the time of the packet before it, so peaks"
+        " and gaps are not known",
+        c=OUT_OF_ORDER, d=0.01, spoils=GAPS,
+    ),
+    Rule(
+        "untimed_packets",
+        "without a time of their own (Simple Packet Blocks): each counts at the time of the packet"
+        " before it, so peaks and gaps are not known",
+        c=0.0, d=0.01, spoils=GAPS,
+    ),
+    Rule(
+        "length_conflict_packets",
+        "whose lengths contradict each other: that of the IP header counts for payload, and where"
+        " frames were cut before they were recorded, rates are too low",
+        c=0.01,
+    ),
+    Rule("tunnelled_packets", "in tunnels: their flows are those inside", b=0.05),
+    Rule("not_ip_packets", "of something else than IP, such as ARP: in no flow", b=0.05),
+    *(
+        # What belongs to no flow and should: its kinds are judged together.
+        Rule(key, text, d=0.01, judged_by="undecoded_packets")
+        for key, text in (
+            ("unknown_link_packets", "of a link type that is not known"),
+            ("cut_packets", "cut inside a header"),
+            ("malformed_packets", "with a header that contradicts itself, or too many headers"),
+            ("bad_checksum_packets", "with a wrong checksum: in no flow"),
+            ("other_undecoded_packets", "not decoded: in no flow"),
+        )
+    ),
+    Rule(
+        "unverified_packets", "with a checksum that cannot be verified, such as of cut packets"
+    ),
+    Rule(
+        "unread_tcp_packets", "of TCP cut behind the ports: their payload is not known",
+        c=0.05, spoils=CONTENT,
+    ),
+    Rule(
+        "unread_subframes",
+        "that follow another one in their frame of IEEE 802.11 (A-MSDU): in no flow",
+        c=0.0, d=0.01, spoils=CONTENT,
+    ),
+    Rule("fragments", "of IP; those behind the first have no ports", noun="fragment"),
+)  # fmt: skip
+
+#: Segments that a receiver would not accept: they change no state of their connection.
+REFUSED = (
+    ("outside_window_packets", "outside the window"),
+    ("stray_syn_packets", "SYN with another number in a live connection"),
+    ("stray_syn_ack_packets", "SYN-ACK with another number in a live connection"),
+    ("stray_rst_packets", "RST outside the window"),
+)

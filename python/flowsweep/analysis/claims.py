@@ -1,0 +1,7 @@
+"""What may be claimed of a capture, as far as its grade allows."""
+
+#: Claims that a fault of grade C may forbid. D forbids all.
+GAPS = "gaps between packets"
+CONTENT = "messages and what held senders back"
+DELAYS = "one-way delays"
+CLAIMS = (GAPS, CONTENT, DELAYS)

@@ -1,0 +1,142 @@
+"""Checks that the parts of an experiment file fit together; each raises where they do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowsweep.experiment import beside, points, testbeds
+from flowsweep.experiment.workload import QUICKACK
+from flowsweep.units import counted
+from flowsweep.validation import refused
+
+if TYPE_CHECKING:
+    from flowsweep.experiment.model import Experiment
+
+# Half a year of them at 5 minutes each.
+MOST_RUNS = 50_000
+
+
+def check(experiment: Experiment) -> None:
+    """Raises the first fault of the file."""
+    _check_completeness(experiment)
+    _check_pairs(experiment)
+    _check_axes(experiment)
+    _check_length(experiment)
+    _check_named_hosts(experiment)
+    _check_testbed(experiment)
+
+
+def _check_completeness(experiment: Experiment) -> None:
+    """Checks that the file has what a run needs, and that no two workloads share a name."""
+    if experiment.captured is None and len(experiment.sites) < 2:
+        raise refused(
+            f"{counted(len(experiment.sites), 'site')} cannot be a network",
+            f"{len(experiment.sites)} under `sites`",
+            "two or more, such as `west: [pc1, pc2]`; or `captured: FOLDER`",
+        )
+    if experiment.captured is None and not experiment.workloads:
+        raise refused("there is no workload", "nothing under `workload`", "an app to run")
+    names = [workload.name for workload in experiment.workloads]
+    for name in names:
+        if names.count(name) > 1:
+            raise refused(
+                f'workload "{name}" is there twice', "two of this name", "a `name` for each"
+            )
+
+
+def _check_pairs(experiment: Experiment) -> None:
+    """Checks that pairs and changes of links name two sites of the file, and each pair once."""
+    listed = [experiment.schedule, *experiment.schedules.values()]
+    changed = [change.between for changes in listed for change in changes]
+    for ends in [*(pair.between for pair in experiment.pairs), *changed]:
+        for end in ends or ():
+            if end not in experiment.sites:
+                known = ", ".join(experiment.sites)
+                raise refused(f'no site is called "{end}"', f'"{end}"', f"two of {known}")
+        if ends is not None and ends[0] == ends[1]:
+            raise refused(f'"{ends[0]}" has no link to itself', str(ends), "two sites")
+    named = [frozenset(pair.between) for pair in experiment.pairs]
+    for pair in named:
+        if named.count(pair) > 1:
+            both = " and ".join(sorted(pair))
+            raise refused(f"the pair {both} is there twice", "two entries", "one for each pair")
+
+
+def _check_axes(experiment: Experiment) -> None:
+    """Checks that what the values of axes name is in the file."""
+    most_hosts = max((len(site.hosts) for site in experiment.sites.values()), default=0)
+    for workload in experiment.workloads:
+        axes = experiment.axes_of(workload)
+        for count in axes.get("hosts", []):
+            if count > most_hosts:
+                what = f"hosts: no site has {counted(count, 'host')}"
+                raise refused(what, str(count), f"at most {most_hosts}")
+        for site in axes.get("placement", []):
+            if site not in experiment.sites:
+                known = ", ".join(experiment.sites)
+                raise refused(f'no site is called "{site}"', f'"{site}"', f"one of {known}")
+        for name in axes.get("schedule", []):
+            if name not in experiment.schedules:
+                known = ", ".join(experiment.schedules) or "none; the file has no `schedules`"
+                raise refused(f'no schedule is called "{name}"', f'"{name}"', f"one of {known}")
+        for name in axes.get("beside", []):
+            beside.check(name, experiment.workloads)
+        total = workload.ranks is not None or "ranks" in axes
+        if total and "ranks_per_host" in axes:
+            raise refused(
+                f"{workload.name}: ranks are counted in two ways",
+                "`ranks` and `ranks_per_host`",
+                "one of them",
+            )
+
+
+def _check_length(experiment: Experiment) -> None:
+    """Checks that the plan has an end."""
+    runs = 0
+    for workload in experiment.workloads if experiment.captured is None else []:
+        runs_per_round = points.most_points(experiment, workload) + 2
+        runs += runs_per_round * experiment.repetitions + experiment.warmup
+    if runs > MOST_RUNS:
+        raise refused(
+            "too many runs",
+            f"{runs:,} of all workloads, points and repetitions",
+            f"at most {MOST_RUNS:,}; fewer values, or groups of axes as the `design`",
+        )
+
+
+def _check_named_hosts(experiment: Experiment) -> None:
+    """Checks that the hosts which a workload names take part in every run."""
+    for workload in experiment.workloads if experiment.captured is None else []:
+        fewest = min(experiment.axes_of(workload).get("hosts", [len(experiment.hosts)]))
+        taking_part = [host.name for host in experiment.hosts_at(fewest)]
+        for name in workload.named_hosts:
+            if name not in [host.name for host in experiment.hosts]:
+                raise refused(
+                    f'no host is called "{name}"', f'"{name}"', f"some of {', '.join(taking_part)}"
+                )
+            if name not in taking_part:
+                raise refused(
+                    f'host "{name}" takes no part in every run',
+                    f"an axis `hosts` with {fewest}",
+                    f"some of {', '.join(taking_part)}, which do",
+                )
+
+
+def _check_testbed(experiment: Experiment) -> None:
+    """Checks that the testbed can do what workloads and axes ask for."""
+    names = [name for site in experiment.sites.values() for name in site.hosts]
+    axes = {workload.name: experiment.axes_of(workload) for workload in experiment.workloads}
+    experiment.testbed.check(names, axes)
+    for workload in experiment.workloads:
+        if QUICKACK in workload.tcp and experiment.testbed.kind != testbeds.DEFAULT:
+            raise refused(
+                f"{workload.name}: routes of real machines stay as they are",
+                f"`tcp: {{{QUICKACK}: ...}}`",
+                "a testbed of network namespaces",
+            )
+        if "beside" in axes[workload.name] and experiment.testbed.kind != testbeds.DEFAULT:
+            raise refused(
+                "axes: two programs run beside each other in network namespaces alone",
+                f"`testbed: {{kind: {experiment.testbed.kind}}}` and an axis `beside`",
+                "a testbed of network namespaces, or no such axis",
+            )

@@ -1,0 +1,30 @@
+"""Ends processes that lead groups of their own, with everything that they started."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def wait_or_kill(processes: Sequence[subprocess.Popen[bytes]], limit_s: float) -> None:
+    """Waits for processes that were asked to end; kills what is left of their groups.
+
+    Args:
+        processes: The leaders of the groups.
+        limit_s: How long all of them together are waited for.
+    """
+    end = time.monotonic() + limit_s
+    for process in processes:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, end - time.monotonic()))
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,62 @@
+"""Why the tables of an experiment cannot be asked, and what helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flowsweep.errors import FlowsweepError
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def check_folder(directory: Path) -> None:
+    """Raises unless a folder has the tables of an experiment, and that of its runs."""
+    tables = directory / "tables"
+    if not tables.is_dir():
+        raise FlowsweepError(
+            f"{directory}: there are no tables here",
+            found=f"no folder {tables}",
+            expected="results/<experiment> with tables/runs.parquet and tables/run=*/",
+            remedy="snakemake --configfile EXPERIMENT.yaml makes them",
+        )
+    if not (tables / "runs.parquet").is_file():
+        raise FlowsweepError(
+            f"{directory}: the table of the runs is missing",
+            found=f"no file {tables / 'runs.parquet'}",
+            expected="one row per run, made from runs/*/run.json",
+            remedy=f"flowsweep runs {directory}/runs --output {tables}/runs.parquet"
+            if (directory / "runs").is_dir()
+            else "snakemake --configfile EXPERIMENT.yaml makes it",
+        )
+
+
+def replaced(tables: Path) -> FlowsweepError:
+    """Another program wrote the tables while they were read."""
+    return FlowsweepError(
+        f"{tables}: the tables were replaced while they were read",
+        expected="those of one writing",
+        remedy="ask again when nobody writes there",
+    )
+
+
+def damaged(path: Path, error: duckdb.Error) -> FlowsweepError:
+    """A file that flowsweep wrote was damaged, and is removed."""
+    return FlowsweepError(
+        f"{path}: damaged",
+        found=str(error).splitlines()[0],
+        expected="what flowsweep wrote there",
+        remedy="it was removed: the same command makes it anew",
+    )
+
+
+def unreadable(directory: Path, error: duckdb.Error) -> FlowsweepError:
+    """DuckDB refuses a query over the tables."""
+    return FlowsweepError(
+        f"{directory}: the tables cannot be queried",
+        found=str(error).splitlines()[0],
+        expected="the tables of the contract, as `flowsweep ingest` writes them",
+        remedy="write damaged ones again: flowsweep ingest RUN_DIR --output TABLES; "
+        "flowsweep runs for runs.parquet",
+    )
