@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import tiny
 
+from flowsweep.render.figures import message_rate
 from flowsweep.warehouse import Warehouse
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
@@ -106,3 +107,8 @@ def test_a_pause_or_a_push_flag_alone_is_a_guess(
     with_messages(tmp_path, "pc3", [1])
     tiny.table(tmp_path, "messages", "r", "pc3", [tiny.message(5, evidence=evidence)])
     assert Warehouse(tmp_path).rows("message_rate")["guessed_share"].to_list() == [guessed]
+
+
+def test_rates_of_once_in_a_year_are_on_the_axis() -> None:
+    least, most = message_rate._span([2.76e-8, None, 0.0])
+    assert least < 2.76e-8 < most

@@ -12,7 +12,7 @@ from flowsweep.render.figure import Context, Figure, refused, sentence, values
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import polars as pl
 
@@ -39,7 +39,7 @@ def draw(context: Context) -> Figure | None:
     shown = context.series_in(rows)
     frames = [context.select_series(rows, one) for one in shown]
     left = max(points.width(points.labels(frame)) for frame in frames)
-    sizes = _span(rows, "p10_bytes", "max_bytes")
+    sizes = _span([*rows["p10_bytes"].clip(1), *rows["max_bytes"].clip(1)])
     panels = []
     for frame, one in zip(frames, shown, strict=True):
         panels += _panels(frame, one, left, sizes, alone=len(shown) == 1 or context.stands_alone)
@@ -123,10 +123,10 @@ def _tooltip(name: str, row: dict[str, Any]) -> str:
     )
 
 
-def _span(rows: pl.DataFrame, low: str, high: str) -> tuple[float, float]:
-    """From the least to the most, with room for a mark at both ends and for two ticks."""
-    least, most = float(rows[low].min() or 1), float(rows[high].max() or 1)  # type: ignore[arg-type]
-    least, most = max(least, 1e-6) / 1.4, max(most, 1e-6) * 1.4
+def _span(ends: Iterable[float | None]) -> tuple[float, float]:
+    """From the least above 0 to the most, with room for a mark at both ends and for two ticks."""
+    above = [end for end in ends if end]
+    least, most = min(above, default=1.0) / 1.4, max(above, default=1.0) * 1.4
     wider = max(1.0, math.sqrt(NARROWEST * least / most))
     return least / wider, most * wider
 
@@ -137,10 +137,14 @@ def _panels(
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
     shown = points.choose_drawn(rows)
     order = [names[row] for row in shown.rows()]
+    per_second = _span([*shown["messages_s_min"], *shown["messages_s_max"]])
     marks = [
         {
             "point": name,
-            "low": row["messages_s_min"],
+            # of a run without messages the line leads to the end of the axis
+            "low": None
+            if row["messages_s_min"] is None
+            else max(row["messages_s_min"], per_second[0]),
             "x": row["messages_s"],
             "high": row["messages_s_max"],
             "rate": _format_rate(row),
@@ -153,7 +157,6 @@ def _panels(
     ]
     room = theme.FULL_WIDTH - left - GAP
     widths = (round(room * 0.4), round(room * 0.6))
-    per_second = _span(shown, "messages_s_min", "messages_s_max")
     rate_axis = partial(axes.log_channel, "messages per second", per_second, 6)
     size_axis = partial(axes.log_channel, "payload of a message (bytes)", sizes, 6)
     panels = [
