@@ -72,7 +72,7 @@ def _drawn_flows(asked: Asked) -> Any:
 
 FLOWS = [
     Sentence("flow_sizes", rf"({N}) flow directions? of .+?, all hosts, each taken from the capture "
-             rf"of the host that sent it(?:; {N} directions? from elsewhere, the sender was not "
+             rf"of the host that sent it(?:; {N} directions? from elsewhere, whose sender was not "
              r"captured)?\.", _flows),
     Sentence("flow_sizes", r"One point per direction\.",
              due=lambda asked: not _drawn_flows(asked)["is_cell"].any()),

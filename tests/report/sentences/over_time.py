@@ -149,8 +149,6 @@ WAN = [
              r"and are not in it; `hosts` in run\.json names addresses\.",
              lambda asked, match: match[1] == numbers.share(_unplaced(asked)),
              lambda asked: _unplaced(asked) >= 0.01),
-    Sentence("wan_throughput", r"Not to be relied on, a capture has grade D: .+?\.",
-             lambda asked, _: asked.yes("captures where grade = 'D'")),
     *traffic("wan_throughput"),
     *always("peak_by_ranks", r"At the peak .+? per rank\.",
              r"Points: the most in any \S+ ms of all links and directions together, median over the "

@@ -94,7 +94,7 @@ def accompanied(query: str) -> Sentence:
 def traffic(query: str) -> list[Sentence]:
     """Sentences about the grades of the captures behind some traffic."""
     return [
-        Sentence(query, r"Not to be relied on: .*?of grade D\.",
+        Sentence(query, r"Unreliable: .*?of grade D\.",
                  lambda asked, _: asked.yes("captures where grade = 'D'")),
         Sentence(query, rf"{N} captures? of grade C: read with (its|their) notes in the quality "
                  r"table\.",

@@ -47,14 +47,15 @@ def draw(context: Context) -> Figure | None:
             f"{numbers.plural(total, 'flow direction')} of {', '.join(sorted(set(rows['run'])))}, "
             "all hosts, each taken from the capture of the host that sent it"
             + (
-                f"; {numbers.plural(far, 'direction')} from elsewhere, the sender was not captured."
+                f"; {numbers.plural(far, 'direction')} from elsewhere, whose sender was not "
+                "captured."
                 if far
                 else "."
             ),
             "Cells of 1/8 and 1/6 decade, area = number of flows."
             if rows["is_cell"].any()
             else "One point per direction.",
-            f"Not drawn: {numbers.count(unknown)} whose payload Zeek does not tell."
+            f"Not drawn: {numbers.count(unknown)} whose payload Zeek does not record."
             if unknown
             else None,
             f"Open points: {numbers.count(cut)} without SYN, or without FIN and RST (UDP has "
@@ -135,6 +136,8 @@ def _panel(rows: pl.DataFrame, everything: pl.DataFrame, one: Series, *, alone: 
 
 def _duration_axis(scale: Scale, most_ticks: int) -> charts.Channel:
     ticks = scale.ticks(most_ticks)
+    if scale.has_band:  # the label of the lowest decade would touch that of 0
+        ticks = [tick for tick in ticks if tick == scale.zero or tick > scale.low * 1.001]
     labels = axes.time_labels(ticks, {scale.zero: "0"})
     return charts.field(
         "x:Q",
