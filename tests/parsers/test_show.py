@@ -36,7 +36,7 @@ def test_three_pauses_make_four_messages(
     )
     assert messages.startswith("4 at least: median 10 B, p90 10 B, max 10 B;")
     # no acknowledgement: nothing says on which side the capture was made
-    assert messages.endswith("100 % seen where RTTs do not tell how far ")
+    assert messages.endswith("100 % seen where RTTs do not show how far ")
     assert limits == "cannot tell: no top flow was captured beside its sender"
 
 
@@ -172,9 +172,7 @@ def test_the_summary_is_of_a_host_and_not_of_a_group(
 def test_a_capture_without_ip_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(tmp_path / "a.pcap", pcap([(0, arp()), (2_000_000, arp())]), capsys)
     assert lines[1] == "2 ms  2 packets  120 B on the wire  0 connections"
-    assert lines[-1].endswith(
-        "2 packets of something else than IP, such as ARP: in no flow (100.0 %)"
-    )
+    assert lines[-1].endswith("2 packets other than IP, such as ARP: in no flow (100.0 %)")
 
 
 def test_time_that_goes_back_counts_from_the_earliest_packet(
@@ -211,7 +209,7 @@ def test_packets_that_were_all_captured_twice_are_told_of(times: int, tmp_path: 
     )  # fmt: skip
     texts = [note.text for note in summarise(path).notes]
     remark = (
-        "60 packets recorded again, as on a bridge and its port: copies are in no rate, total,"
+        "60 packets recorded twice, as on a bridge and its port: copies count in no rate, total,"
         " retransmission or RTT"
     )
     assert (f"{remark} (50.0 %)" in texts) == (times == 2)

@@ -14,11 +14,11 @@ from flowsweep.warehouse import Warehouse
 
 #: By column of `captures`: what is said of 20 of 10,000 packets, the grade, what it forbids.
 OF_CAPTURES = {
-    "duplicate_packets": ("20 packets recorded again", "B", []),
+    "duplicate_packets": ("20 packets recorded twice", "B", []),
     "reordered_packets": ("20 packets out of time order in the file, put back in order", "B", []),
-    "late_packets": ("too late to be put back in order", "C", [claims.GAPS]),
+    "late_packets": ("too late to be reordered", "C", [claims.GAPS]),
     "length_conflict_packets": ("20 packets whose lengths contradict each other", "B", []),
-    "times_out_of_range": ("20 packets with a time that no clock tells", "C", [claims.GAPS]),
+    "times_out_of_range": ("20 packets with an impossible time", "C", [claims.GAPS]),
     "untimed_packets": ("20 packets without a time of their own", "C", [claims.GAPS]),
 }
 OF_FLOWS = {

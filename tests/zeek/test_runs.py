@@ -110,7 +110,7 @@ def test_a_folder_of_logs_leads_to_its_flow_figures(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("missed", "stats", "grade", "reasons"),
     [
-        (0, None, grades.UNKNOWN, "nothing says whether packets were dropped"),
+        (0, None, grades.UNKNOWN, "the capture does not say whether packets were dropped"),
         (0, [0, 0], "A", ""),
         (0, [0, 7], "D", "7 packets dropped by kernel or interface (50.0 %)"),
         (10, [0], "D", "10 bytes of TCP in gaps that Zeek did not see (33.3 %)"),

@@ -43,41 +43,41 @@ RULES = (
     Rule("dropped_packets", "dropped by kernel or interface", c=1e-4, d=0.01, spoils=GAPS),
     Rule(
         "super_packets",
-        "longer than a network carries: offload was on, gaps are of those, and rates of times"
-        " shorter than such a packet takes are not known",
+        "longer than a network carries: offloading merged packets, so that gaps are between merged"
+        " packets, and rates over less time than one of them takes are unknown",
         c=0.05, spoils=GAPS,
     ),
     Rule(
         "duplicate_packets",
-        "recorded again, as on a bridge and its port: copies are in no rate, total, retransmission"
-        " or RTT",
+        "recorded twice, as on a bridge and its port: copies count in no rate, total,"
+        " retransmission or RTT",
     ),
     Rule("reordered_packets", "out of time order in the file, put back in order"),
     Rule(
         "times_out_of_range",
-        "with a time that no clock tells: each counts at the time of the packet before it, so peaks"
-        " and gaps are not known",
+        "with an impossible time: each counts at the time of the packet before it, so peaks"
+        " and gaps are unknown",
         c=OUT_OF_ORDER, d=0.01, spoils=GAPS,
     ),
     Rule(
         "untimed_packets",
         "without a time of their own (Simple Packet Blocks): each counts at the time of the packet"
-        " before it, so peaks and gaps are not known",
+        " before it, so peaks and gaps are unknown",
         c=0.0, d=0.01, spoils=GAPS,
     ),
     Rule(
         "length_conflict_packets",
-        "whose lengths contradict each other: that of the IP header counts for payload, and where"
-        " frames were cut before they were recorded, rates are too low",
+        "whose lengths contradict each other: payload is that of the IP header, and rates are too"
+        " low if frames were cut before they were recorded",
         c=0.01,
     ),
     Rule("tunnelled_packets", "in tunnels: their flows are those inside", b=0.05),
-    Rule("not_ip_packets", "of something else than IP, such as ARP: in no flow", b=0.05),
+    Rule("not_ip_packets", "other than IP, such as ARP: in no flow", b=0.05),
     *(
         # What belongs to no flow and should: its kinds are judged together.
         Rule(key, text, d=0.01, judged_by="undecoded_packets")
         for key, text in (
-            ("unknown_link_packets", "of a link type that is not known"),
+            ("unknown_link_packets", "of an unknown link type"),
             ("cut_packets", "cut inside a header"),
             ("malformed_packets", "with a header that contradicts itself, or too many headers"),
             ("bad_checksum_packets", "with a wrong checksum: in no flow"),
@@ -85,15 +85,15 @@ RULES = (
         )
     ),
     Rule(
-        "unverified_packets", "with a checksum that cannot be verified, such as of cut packets"
+        "unverified_packets", "with a checksum that cannot be verified, as in cut packets"
     ),
     Rule(
-        "unread_tcp_packets", "of TCP cut behind the ports: their payload is not known",
+        "unread_tcp_packets", "of TCP cut after the ports: their payload is unknown",
         c=0.05, spoils=CONTENT,
     ),
     Rule(
         "unread_subframes",
-        "that follow another one in their frame of IEEE 802.11 (A-MSDU): in no flow",
+        "behind another one in a frame of IEEE 802.11 (A-MSDU): in no flow",
         c=0.0, d=0.01, spoils=CONTENT,
     ),
     Rule("fragments", "of IP; those behind the first have no ports", noun="fragment"),

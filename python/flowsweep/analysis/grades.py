@@ -5,7 +5,7 @@ both call it. The scale:
 
     A        every claim: nothing is missing, the clock is known
     B        every claim, read with the notes
-    UNKNOWN  as B: nothing says whether packets were dropped
+    UNKNOWN  as B: the capture does not say whether packets were dropped
     C        not the claims that its notes name; the others with the notes
     D        no claim rests on it; completion times are not taken from captures
 """
@@ -31,8 +31,8 @@ MEANINGS = {
     "A": "nothing to note",
     "B": "read with the notes",
     UNKNOWN: "read with the notes; drops are unknown",
-    "C": "what is there is right, but some is missing: see the notes",
-    "D": "not to be relied on",
+    "C": "what it holds is right, but some is missing: see the notes",
+    "D": "unreliable",
 }
 #: More repeated packets, and a larger share of repeated bytes, than any network causes.
 DOUBLED_PACKETS, DOUBLED = 50, 0.45
@@ -175,7 +175,7 @@ def _number(facts: Mapping[str, Any], key: str) -> int:
 
 def _check_drops(facts: Mapping[str, Any]) -> Iterator[Note]:
     if not facts.get("is_drops_known"):
-        yield Note("drops", "nothing says whether packets were dropped", UNKNOWN)
+        yield Note("drops", "the capture does not say whether packets were dropped", UNKNOWN)
     elif not _number(facts, "dropped_packets"):
         yield Note("drops", "no drops reported by kernel or interface", "A")
 
@@ -184,7 +184,7 @@ def _check_whole(facts: Mapping[str, Any]) -> Iterator[Note]:
     if facts.get("is_truncated"):
         # An agent that recorded its drops reached the end of the capture.
         grade = "C" if facts.get("is_drops_known") else "D"
-        line = "cut or damaged: what comes behind the last whole packet is missing"
+        line = "cut or damaged: everything after the last whole packet is missing"
         yield Note("is_truncated", line, grade)
 
 
@@ -193,15 +193,17 @@ def describe_jump(facts: Mapping[str, Any]) -> str | None:
     begin, end, silence = (_number(facts, key) for key in ("begin_ns", "end_ns", "silence_ns"))
     if silence < JUMP_NS or silence < JUMP_SHARE * (end - begin):
         return None
-    return (
-        f"packets of {_day(begin)} to {_day(end)}, none for {duration(silence / 1e9)} from"
-        f" {_day(_number(facts, 'silence_from_ns'))} on: was the clock set, or are these"
-        " recordings put together?"
+    first, last, since = (
+        datetime.fromtimestamp(ns // 10**9, UTC)
+        for ns in (begin, end, _number(facts, "silence_from_ns"))
     )
-
-
-def _day(ns: int) -> str:
-    return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d")
+    is_one_day = first.date() == last.date()
+    days = f"{first:%Y-%m-%d}" if is_one_day else f"{first:%Y-%m-%d} to {last:%Y-%m-%d}"
+    start = f"{since:%H:%M:%S} UTC" if is_one_day else f"{since:%Y-%m-%d}"
+    return (
+        f"packets of {days}, none for {duration(silence / 1e9)} from {start} on: was the clock"
+        " changed, or were recordings merged?"
+    )
 
 
 def _check_time(facts: Mapping[str, Any]) -> Iterator[Note]:
@@ -213,7 +215,7 @@ def _check_time(facts: Mapping[str, Any]) -> Iterator[Note]:
         yield Note(
             "clock_shift_ns",
             f"its clock was {abs(ahead) / 1e9:,.3f} s {'ahead of' if ahead > 0 else 'behind'}"
-            " that of most hosts: its times are put right (flowsweep query clocks)",
+            " that of most hosts: its times are corrected (flowsweep query clocks)",
             "B",
         )
 
@@ -222,7 +224,7 @@ def _check_clock(facts: Mapping[str, Any]) -> Iterator[Note]:
     if not facts.get("is_clock_compared"):
         return
     if facts.get("delay_error_ns") is None:
-        line = "nothing tells how far its clock is from another host's"
+        line = "the offset of its clock from other hosts' is unknown"
         yield Note("is_clock_compared", line, "C", DELAYS)
         return
     error, delay = _number(facts, "delay_error_ns"), _number(facts, "least_delay_ns")
@@ -261,7 +263,7 @@ def _check_order(facts: Mapping[str, Any]) -> Iterator[Note]:
         most = numbers.seconds(back_s) if back_s < LONG_S else duration(back_s)
         line += f", by at most {most}"
     if late:
-        line += ": too late to be put back in order, the order of the file stands"
+        line += ": too late to be reordered, so the order of the file stands"
     is_stepped = back is None or back >= STEP_NS
     yield Note("time_regressions", line, "C" if is_stepped or share > OUT_OF_ORDER else "B", GAPS)
 
@@ -292,7 +294,7 @@ def _check_flows(facts: Mapping[str, Any]) -> Iterator[Note]:
     if again >= DOUBLED_PACKETS and repeated >= DOUBLED * sent:
         line = (
             f"{counted(again, 'packet')} of TCP repeat others ({percent(repeated / sent)} of the"
-            " bytes): was everything captured more than once, as on a bridge and its port?"
+            " bytes): was everything captured twice, as on a bridge and its port?"
         )
         yield Note("repeated_packets", line, "D")
     midstream = _number(facts, "midstream_connections")

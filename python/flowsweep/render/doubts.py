@@ -50,7 +50,7 @@ def note_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | No
     bad, some = captures.filter(~pl.col("has_traffic")), captures.filter(pl.col("grade") == "C")
     parts = []
     if not bad.is_empty():
-        parts.append(f"Not to be relied on: {_count_by_grade(bad)}.")
+        parts.append(f"Unreliable: {_count_by_grade(bad)}.")
     if not some.is_empty():
         parts.append(f"{_count_by_grade(some)}: {read_with_notes(_count(some))}")
     return " ".join(parts) or None
