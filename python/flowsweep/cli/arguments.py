@@ -180,7 +180,7 @@ def add_interpretation(parser: Parser) -> None:
     parser.add_argument(
         "--keep-duplicates",
         action="store_true",
-        help="Count copies of other packets, as mirrors and bridges record them, like packets.",
+        help="Count each copy of a packet, such as mirrors and bridges record, as a packet.",
     )
     parser.add_argument(
         "--by-network",
@@ -194,15 +194,15 @@ def add_interpretation(parser: Parser) -> None:
         metavar="TIME",
         type=_read_with(parse_time),
         default=format_time(defaults.ORDER_WINDOW_NS),
-        help="How far packets that stand behind later ones are put back into the order of time; "
-        "0s leaves all in the order of the file. Default: %(default)s.",
+        help="How late in the file a packet may be and still be put back in order; 0s keeps the "
+        "order of the file. Default: %(default)s.",
     )
     parser.add_argument(
         "--order-window-packets",
         metavar="N",
         type=_packets,
         default=defaults.ORDER_WINDOW_PACKETS,
-        help="How many packets at most wait for an earlier one. Default: %(default)s.",
+        help="Most packets that wait for an earlier one. Default: %(default)s.",
     )
 
 
@@ -221,7 +221,7 @@ def add_reading(parser: Parser) -> None:
         metavar="SIZE",
         type=_read_with(parse_size),
         default=None,
-        help="Memory that it may take, as 4GiB. Default: three quarters of what is free.",
+        help="Memory limit, such as 4GiB. Default: three quarters of what is free.",
     )
     parser.add_argument("--packets", action="store_true", help="Write one row per packet as well.")
     add_interpretation(parser)
@@ -250,7 +250,7 @@ def add_window(parser: Parser) -> None:
         metavar="TIME",
         type=_read_with(parse_time),
         default=format_time(defaults.MATCH_WINDOW_NS),
-        help="How long a packet waits for its other sighting: longer than any is under way. "
+        help="How long a packet waits for its other sighting; longer than the longest delay. "
         "Default: %(default)s.",
     )
     parser.add_argument(
@@ -258,7 +258,7 @@ def add_window(parser: Parser) -> None:
         metavar="N",
         type=_waiting,
         default=defaults.MATCH_WINDOW_PACKETS,
-        help="How many wait at most, of some 350 bytes each. Default: %(default)s.",
+        help="Most packets that wait at once, about 350 bytes each. Default: %(default)s.",
     )
 
 

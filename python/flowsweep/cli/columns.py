@@ -22,7 +22,7 @@ def arguments(parser: Parser) -> None:
 
 
 def columns(*, name: str | None, output_format: str) -> None:
-    """Say what each column of a table or query means, with its type, unit and source.
+    """Explain each column of a table or query: its meaning, type, unit and source.
 
     Without NAME: the names of all tables and queries.
 

@@ -45,7 +45,7 @@ def arguments(parser: Parser) -> None:
 
 
 def completion(*, shell: str, line: list[str]) -> None:
-    """Print the completion of commands, options and names for a shell.
+    """Print a shell's completion script for commands, options and names.
 
     Example: eval "$(flowsweep completion bash)"
 

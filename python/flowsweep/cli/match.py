@@ -51,8 +51,8 @@ def arguments(parser: Parser) -> None:
         metavar="PATH",
         nargs="+",
         type=Path,
-        help="The folder of a run or of an experiment, or a capture of each host, called as the "
-        "host is.",
+        help="The folder of a run or of an experiment, or a capture of each host, named after "
+        "the host.",
     )
     add_output(parser, "Folder for <table>.parquet, of an experiment in run=<run>.")
     parser.add_argument(
@@ -83,17 +83,17 @@ def match(
     or results/<experiment>: then each of its runs is matched, and each has a line with the delays
     between its sites.
 
-    The table fates has a row for each IP packet: delivered, lost, not captured at one of the
-    hosts, duplicated, unknown where the captures do not tell, or outside, where its other end was
-    not captured. Packets are matched by addresses, ports, IP identification, lengths, sequence
-    numbers and timestamps of TCP, and the first bytes of what UDP carries: 96 bytes of each
-    packet are enough. Segments that an interface cut or merged (TSO, GRO) are matched by the bytes
-    that they carry. An address that a router translates one to one, and whose ports it keeps, is
-    replaced by the one that the host has for itself.
+    The table fates has a row for each IP packet: delivered, lost, not captured (at one of the two
+    hosts), duplicated, unknown (the captures cannot show it), or outside (its other end was not
+    captured). Packets are matched by addresses, ports, IP identification, lengths, TCP sequence
+    numbers and timestamps, and the first bytes of UDP payload: 96 bytes of each packet are enough.
+    Segments that an interface cut or merged (TSO, GRO) are matched by the bytes that they carry.
+    An address that a router translates one to one, keeping the ports, is replaced by the host's
+    own.
 
-    The table clocks has offset, drift and steps of each host's clock, from the packets and from
-    what manifests tell; one_way has the delay of each delivered packet by repaired clocks. Other
-    times are those of each host's own clock.
+    The table clocks has the offset, drift and steps of each host's clock, from the packets and
+    from the readings in manifests; one_way has the delay of each delivered packet by corrected
+    clocks. All other times are those of each host's own clock.
 
     Exit code 1: no packet was found at two hosts, or a capture is damaged.
 
@@ -168,7 +168,7 @@ def _refuse_strangers(summary: MatchSummary, hosts: list[Host], place: Path) -> 
         f"{place}: no packet was found at two hosts",
         found=f"hosts {names}",
         expected="captures of one run, made at the same time, on clocks that differ by "
-        "seconds at most where no early packets tell more",
+        "seconds at most where no early packets show more",
         remedy="check that the captures are of one run; name addresses: --address HOST=ADDRESS",
         exit_code=1,
     )

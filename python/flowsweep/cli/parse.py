@@ -27,8 +27,8 @@ def arguments(parser: Parser) -> None:
 def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
     """Turn captures into Parquet tables.
 
-    Several FILEs are one capture, in the order of their packets; - reads a stream. Of Zeek's
-    conn.log the tables flows and captures are made: what Zeek does not record is null in them.
+    Several FILEs are one capture, in the order of their packets; - reads a stream. A
+    conn.log of Zeek becomes the tables flows and captures; what Zeek does not record is null.
 
     Example: flowsweep parse trace.pcap.zst --output tables
     """

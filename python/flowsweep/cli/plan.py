@@ -59,11 +59,11 @@ def plan(
     refine: Path | None,
     keep: int | None,
 ) -> None:
-    """List the runs of an experiment in the order in which they would be made, and how long.
+    """List the runs of an experiment in their order, with an estimate of their time.
 
     Example: flowsweep plan workflows/experiments/demo.yaml
 
-    With --refine: the points to try next, halfway (in the logarithm) between the two tried ones on
+    With --refine: the points to try next, halfway (on a log scale) between the two tried ones on
     both sides of each threshold, the widest bracket first; as table, JSON, or axes to paste. The
     experiment file is then the copy among the results, unless named.
 

@@ -98,7 +98,7 @@ def query(
     With --against, the query `against` compares its points with those of another experiment:
     flowsweep query against results/grid --against results/cluster
 
-    With --sql: the whole way from the Parquet files, for duckdb to run:
+    With --sql: the SQL from the Parquet files to the rows, for duckdb to run:
     flowsweep query thresholds results/demo --sql | duckdb
     """
     from flowsweep.warehouse import Warehouse, figures, script

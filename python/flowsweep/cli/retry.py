@@ -11,11 +11,13 @@ from flowsweep.cli.arguments import Parser, add_results
 def arguments(parser: Parser) -> None:
     """Adds the options and arguments of this command."""
     add_results(parser)
-    parser.add_argument("--failed", action="store_true", help="Also those whose program failed.")
+    parser.add_argument(
+        "--failed", action="store_true", help="Remove runs whose program failed, too."
+    )
 
 
 def retry(*, directory: Path, failed: bool) -> None:
-    """Remove invalid runs, to be made anew.
+    """Remove invalid runs, so that they are made again.
 
     DIRECTORY is results/<experiment>; the same snakemake command then makes them. A run is invalid
     where something other than the program and the network decided its time, such as other programs

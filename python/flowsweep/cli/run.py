@@ -47,9 +47,9 @@ def run(
 ) -> int:
     """Make one run on emulated hosts: every packet captured, completion time measured.
 
-    A run that is already there is not made again. A program that fails is a result (status
-    failed in run.json) and exit code 1; a testbed that fails is an error, exit code 2. With --run
-    it is one, too, that the application failed at all runs made so far, the baseline included.
+    A run that exists already is not made again. A program that fails is a result (status failed
+    in run.json) and exit code 1; a testbed that fails is an error, exit code 2. With --run, it is
+    also an error if the application failed in all runs so far, the baseline included.
 
     Example: flowsweep run workflows/experiments/demo.yaml --set rtt=16ms -o results/one
     """

@@ -27,7 +27,7 @@ def arguments(parser: Parser) -> None:
         "--connection",
         metavar="N",
         type=read_number,
-        help="Its number, as `flowsweep show` prints it (conn); else the one with most payload.",
+        help="Its number, as `flowsweep show` prints it (conn); else that with the most payload.",
     )
     parser.add_argument(
         "--from",

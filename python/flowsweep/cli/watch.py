@@ -39,13 +39,12 @@ def arguments(parser: Parser) -> None:
         "--no-report",
         dest="is_reporting",
         action="store_false",
-        help="Keep the tables alone up to date; `flowsweep report` makes the report when it is "
-        "wanted.",
+        help="Update only the tables; `flowsweep report` makes the report when it is wanted.",
     )
     for option, default, about in (
         ("--interval", "1min", "Time from look to look."),
         ("--period", "1h", "Length of a run, in whole seconds."),
-        ("--quiet", "1min", "Nobody wrote to a file for so long: it is whole."),
+        ("--quiet", "1min", "A file to which nothing was written for this long is whole."),
     ):
         parser.add_argument(
             option, metavar="TIME", type=_seconds, default=default,
@@ -65,12 +64,13 @@ def watch(
 ) -> int:
     """Parse what arrives in FOLDER, and keep results/FOLDER with tables and report up to date.
 
-    flowsweep-capture writes into FOLDER and rotates, on one host or several; a folder in it is of
-    the host that it is called after. Each hour of the clock (--period) is a run of all hosts. It is
-    parsed once it is over and its files are whole, and again only if files come or change. What the
-    ring of an agent removes stays in the tables; what it removed before it was parsed is reported.
+    flowsweep-capture writes rotated files into FOLDER, on one host or several; a folder in it holds
+    the files of the host that it is named after. Each hour of the clock (--period) is a run of all
+    hosts, parsed once it is over and its files are whole, and again only if files are added or
+    changed. The tables keep what an agent's ring of files removes; files that it removed before
+    they were parsed are reported.
 
-    Ended by a signal, and started again, it goes on where it was.
+    Started again after a signal ended it, it continues where it was.
 
     Example: flowsweep watch /var/lib/private/flowsweep/eth0
     """

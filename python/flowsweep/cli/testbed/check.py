@@ -23,15 +23,17 @@ def arguments(parser: Parser) -> None:
         "--quiet", "-q", action="store_true", help="Print nothing; the exit code is the answer."
     )
     parser.add_argument(
-        "--quick", action="store_true", help="Only whether hosts can be made; measure nothing."
+        "--quick",
+        action="store_true",
+        help="Check only whether hosts can be made; measure nothing.",
     )
     add_format(parser, "text", "json")
 
 
 def check(*, quiet: bool, quick: bool, output_format: str) -> int:
-    """Say what this machine can do, with the remedy for each lack.
+    """Show what this machine can do, and the remedy for what it lacks.
 
-    Exit code 1 if something is bad: experiments cannot run here, or not validly.
+    Exit code 1: experiments cannot run here, or their runs would be invalid.
 
     Example: flowsweep testbed check
     """

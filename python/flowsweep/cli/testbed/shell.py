@@ -12,7 +12,9 @@ from flowsweep.cli.arguments import Parser, add_experiment, add_settings
 def arguments(parser: Parser) -> None:
     """Adds the options and arguments of this command."""
     add_experiment(parser)
-    parser.add_argument("command", metavar="COMMAND", nargs="*", help="Words of the command.")
+    parser.add_argument(
+        "command", metavar="COMMAND", nargs="*", help="The command and its arguments."
+    )
     parser.rest = "command"
     add_settings(parser)
 

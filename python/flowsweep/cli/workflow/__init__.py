@@ -1,3 +1,3 @@
-"""`flowsweep workflow`: the place of the Snakemake workflow."""
+"""Print where the Snakemake workflow is."""
 
 COMMANDS = ("path",)
