@@ -3,9 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-
-use super::sighting::Sighting;
+use super::sighting::{Recognition, Sighting};
 use super::translation::Translation;
 use crate::capture::file::{CaptureFile, first_time};
 use crate::common::error::{Damage, Error};
@@ -73,7 +71,7 @@ impl<'a> PointReader<'a> {
     }
 
     /// The next IP packet; none at the end.
-    pub(super) fn next(&mut self, hashing: &RandomState) -> Result<Option<Sighting>, Error> {
+    pub(super) fn next(&mut self, recognition: &Recognition) -> Result<Option<Sighting>, Error> {
         loop {
             let Some(place) = self.earliest()? else {
                 return Ok(None);
@@ -83,7 +81,7 @@ impl<'a> PointReader<'a> {
             if let Some((record, bytes)) = self.open[place].decode_next(&mut self.packet) {
                 self.records = number;
                 self.translation.apply(&mut self.packet);
-                sighting = Sighting::new((record.time, number), &self.packet, bytes, hashing);
+                sighting = Sighting::new((record.time, number), &self.packet, bytes, recognition);
             }
             if sighting.is_some() {
                 return Ok(sighting);

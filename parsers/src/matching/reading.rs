@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 
-use foldhash::fast::RandomState;
-
 use super::ahead::Ahead;
 use super::clocks::{ClockRow, Clocks, Reading as ClockReading, Solved};
 use super::fate::{Evidence, Fate, FateRow};
@@ -15,7 +13,7 @@ use super::offsets;
 use super::one_way::OneWayRow;
 use super::owners::Owners;
 use super::point::{Point, PointReader};
-use super::sighting::Sighting;
+use super::sighting::{Recognition, Sighting};
 use super::summary::{ClockFound, Counts, MatchSummary, TranslationFound};
 use super::translation::Translation;
 use crate::common::error::Error;
@@ -90,14 +88,14 @@ pub(crate) fn match_points(
 ) -> Result<MatchSummary, Error> {
     options.check()?;
     let owners = Owners::new(points);
-    let hashing = RandomState::default();
-    let translations = nat::find_translations(points, &owners, &hashing, progress)?;
+    let mut recognition = Recognition::default();
+    let translations = nat::find_translations(points, &owners, &mut recognition, progress)?;
     let reading = Reading {
         points,
         translations: &translations,
         owners: &owners,
-        hashing: &hashing,
-        offsets: offsets::rough(points, &translations, &owners, &hashing, progress)?,
+        recognition: &recognition,
+        offsets: offsets::rough(points, &translations, &owners, &recognition, progress)?,
         limits: Limits {
             window_ns: options.window_ns,
             window_packets: options.window_packets,
@@ -190,7 +188,7 @@ struct Reading<'a> {
     points: &'a [Point],
     translations: &'a [Translation],
     owners: &'a Owners,
-    hashing: &'a RandomState,
+    recognition: &'a Recognition,
     /// How far the clock of each point is ahead.
     offsets: Vec<i64>,
     limits: Limits,
@@ -209,7 +207,7 @@ impl Reading<'_> {
         let mut ahead = Vec::with_capacity(self.points.len());
         for (point, translation) in self.points.iter().zip(self.translations) {
             let reader = PointReader::new(point, translation, self.progress)?;
-            ahead.push(Ahead::new(reader, self.hashing, &matcher)?);
+            ahead.push(Ahead::new(reader, self.recognition, &matcher)?);
         }
         let mut next: Vec<Option<i64>> = vec![None; ahead.len()];
         for point in 0..ahead.len() {
@@ -217,7 +215,7 @@ impl Reading<'_> {
         }
         let mut taken: u64 = 0;
         while let Some(point) = earliest(&next) {
-            let Some(packet) = ahead[point].take(self.hashing, &matcher)? else {
+            let Some(packet) = ahead[point].take(self.recognition, &matcher)? else {
                 break;
             };
             let ends = self.owners.ends(&packet);

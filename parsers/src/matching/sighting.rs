@@ -13,8 +13,18 @@ const UDP_HEADER: usize = 8;
 const UDP: u8 = 17;
 /// Two pads, and the timestamps of RFC 7323, as hosts send them.
 const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
+/// Length of these.
+const STAMPS: usize = 12;
 /// Length of a TCP header without options.
 const TCP_HEADER: usize = 20;
+
+/// How packets are recognised.
+#[derive(Debug, Default)]
+pub(crate) struct Recognition {
+    pub hashing: RandomState,
+    /// A capture lacks the timestamps of TCP that its packets had: a segment may be any with the same numbers.
+    pub is_without_stamps: bool,
+}
 
 /// Sequence numbers of a TCP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +56,7 @@ pub(crate) struct Sighting {
     pub number: u64,
     /// Hash of what no hop and no network interface changes.
     pub key: u64,
-    /// Hash of the first bytes of the payload, where they were captured.
+    /// Hash of what tells packets of one key apart, where it was captured: the first bytes of the payload, or timestamps.
     pub prefix: Option<u32>,
     /// Hash of connection and direction; that of the other direction differs from it by [`Self::OPPOSITE`].
     pub direction: u64,
@@ -63,6 +73,8 @@ pub(crate) struct Sighting {
     pub tcp: Option<Numbers>,
     /// Its timestamp, RFC 7323, where hosts send that as usual.
     pub tsval: Option<u32>,
+    /// Its timestamp, if any, was not captured.
+    pub is_stamp_cut: bool,
 }
 
 impl Sighting {
@@ -74,7 +86,7 @@ impl Sighting {
         (time, number): (i64, u64),
         packet: &Packet,
         bytes: &[u8],
-        hashing: &RandomState,
+        recognition: &Recognition,
     ) -> Option<Self> {
         if packet.outcome != Outcome::Flow {
             return None;
@@ -83,6 +95,7 @@ impl Sighting {
             .get(packet.transport_at as usize..)
             .unwrap_or_default();
         let key = &packet.key;
+        let hashing = &recognition.hashing;
         let connection = key.hash(hashing);
         let ends = ((key.low, key.low_port), (key.high, key.high_port));
         let (source, destination) = if packet.from_high {
@@ -110,24 +123,29 @@ impl Sighting {
             hasher.write_u64(packet.datagram);
             hasher.write_u64(u64::from(begin) << 32 | u64::from(end));
         }
+        let header = if key.protocol == UDP { UDP_HEADER } else { 0 };
+        let mut prefix = (tcp.is_none() && !packet.later_fragment)
+            .then(|| prefix(transport, header, packet, hashing))
+            .flatten();
         let mut tsval = None;
         if let Some(tcp) = tcp {
             hasher.write_u64(u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
             hasher.write_u32(u32::from(tcp.flags) << 16 | u32::from(packet.window));
             // A segment that is sent again has other timestamps, where a host gives it no other identification.
-            if let Some(stamps) = transport.get(TCP_HEADER..TCP_HEADER + 12)
+            if let Some(stamps) = transport.get(TCP_HEADER..TCP_HEADER + STAMPS)
                 && stamps.starts_with(&TIMESTAMPS)
             {
-                hasher.write(&stamps[4..]);
+                if recognition.is_without_stamps {
+                    prefix = Some(hashing.hash_one(stamps) as u32);
+                } else {
+                    hasher.write(&stamps[4..]);
+                }
                 tsval = Some(u32::from_be_bytes([
                     stamps[4], stamps[5], stamps[6], stamps[7],
                 ]));
             }
         }
-        let header = if key.protocol == UDP { UDP_HEADER } else { 0 };
-        let prefix = (tcp.is_none() && !packet.later_fragment)
-            .then(|| prefix(transport, header, packet, hashing))
-            .flatten();
+        let has_room = tcp.is_some() && usize::from(packet.options.bytes) >= STAMPS;
         Some(Self {
             time,
             number,
@@ -145,6 +163,7 @@ impl Sighting {
             payload: packet.payload,
             tcp,
             tsval,
+            is_stamp_cut: has_room && transport.len() < TCP_HEADER + STAMPS,
         })
     }
 
