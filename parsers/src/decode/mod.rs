@@ -32,7 +32,7 @@ mod tunnel;
 mod udp_tunnel;
 mod wireless;
 
-pub(crate) use checksum::{filled_in, is_of_bytes, telling_bytes};
+pub(crate) use checksum::{filled_in, is_left, is_of_bytes, telling_bytes};
 pub(crate) use fragment::Part;
 pub(crate) use key::Key;
 pub(crate) use options::{Sack, TcpOptions};
