@@ -37,14 +37,15 @@ pub(super) fn find_translations(
 ) -> Result<Vec<Translation>, Error> {
     let mut seen: HashMap<(u64, bool), Ends, RandomState> = HashMap::default();
     let untranslated = Translation::default();
-    let mut is_stamp_cut = false;
+    let (mut is_without_stamps, mut is_without_prefixes) = (false, false);
     for (number, point) in points.iter().enumerate() {
         let mut reader = PointReader::new(point, &untranslated, progress)?;
         for _ in 0..LOOKED_AT {
             let Some(packet) = reader.next(recognition)? else {
                 break;
             };
-            is_stamp_cut |= packet.is_stamp_cut;
+            is_without_stamps |= packet.lacks_stamp;
+            is_without_prefixes |= packet.lacks_prefix;
             note(
                 &mut seen,
                 &packet,
@@ -54,7 +55,8 @@ pub(super) fn find_translations(
             );
         }
     }
-    recognition.is_without_stamps = is_stamp_cut;
+    recognition.is_without_stamps = is_without_stamps;
+    recognition.is_without_prefixes = is_without_prefixes;
     Ok(elect(&count_votes(&seen), points.len(), owners))
 }
 

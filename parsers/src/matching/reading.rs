@@ -1,6 +1,6 @@
 //! Reads the captures of all points in one order of time, twice or three times, and hands on the fates of all packets.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::ahead::Ahead;
@@ -113,6 +113,7 @@ pub(crate) fn match_points(
     let unread = |doubts| Known {
         coverage: vec![Coverage::default(); points.len()],
         doubts,
+        divided: HashSet::new(),
     };
     let (mut known, mut ends) = reading.pass(unread(HashMap::new()), &mut first)?;
     let resegmented = first.resegmented();
@@ -121,6 +122,7 @@ pub(crate) fn match_points(
         (known, ends) = reading.pass(unread(resegmented), &mut first)?;
     }
     first.add_unmatched(&mut known.doubts);
+    known.divided = first.divided();
     let lacks = first.lacks(&known.doubts);
     for (number, (point, coverage)) in points.iter().zip(&mut known.coverage).enumerate() {
         coverage.is_incomplete =

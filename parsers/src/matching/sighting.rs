@@ -24,6 +24,8 @@ pub(crate) struct Recognition {
     pub hashing: RandomState,
     /// A capture lacks the timestamps of TCP that its packets had: a segment may be any with the same numbers.
     pub is_without_stamps: bool,
+    /// A capture lacks the first bytes that its datagrams carried: one may be any of its length.
+    pub is_without_prefixes: bool,
 }
 
 /// Sequence numbers of a TCP segment.
@@ -69,12 +71,15 @@ pub(crate) struct Sighting {
     pub ident: u16,
     pub ip_bytes: u32,
     pub payload: u32,
+    pub is_fragment: bool,
     /// The sequence numbers of a TCP segment.
     pub tcp: Option<Numbers>,
     /// Its timestamp, RFC 7323, where hosts send that as usual.
     pub tsval: Option<u32>,
     /// Its timestamp, if any, was not captured.
-    pub is_stamp_cut: bool,
+    pub lacks_stamp: bool,
+    /// The first bytes that it carries as a datagram were not captured.
+    pub lacks_prefix: bool,
 }
 
 impl Sighting {
@@ -127,6 +132,10 @@ impl Sighting {
         let mut prefix = (tcp.is_none() && !packet.later_fragment)
             .then(|| prefix(transport, header, packet, hashing))
             .flatten();
+        let lacks_prefix = key.protocol == UDP && !packet.later_fragment && prefix.is_none();
+        if key.protocol == UDP && !recognition.is_without_prefixes {
+            hasher.write_u32(prefix.unwrap_or_default());
+        }
         let mut tsval = None;
         if let Some(tcp) = tcp {
             hasher.write_u64(u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
@@ -161,9 +170,11 @@ impl Sighting {
             ident: packet.ident,
             ip_bytes: packet.ip_bytes,
             payload: packet.payload,
+            is_fragment: packet.fragment,
             tcp,
             tsval,
-            is_stamp_cut: has_room && transport.len() < TCP_HEADER + STAMPS,
+            lacks_stamp: has_room && transport.len() < TCP_HEADER + STAMPS,
+            lacks_prefix,
         })
     }
 
