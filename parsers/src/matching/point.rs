@@ -9,6 +9,7 @@ use crate::capture::file::{CaptureFile, first_time};
 use crate::common::error::{Damage, Error};
 use crate::common::progress::Progress;
 use crate::decode::Packet;
+use crate::records::Interface;
 use crate::source::{Input, window};
 
 /// Packets of each point from which is found how the points' clocks and addresses differ.
@@ -23,7 +24,7 @@ pub struct Point {
     pub inputs: Vec<Input>,
     /// Addresses that it sends from and receives at.
     pub addresses: Vec<IpAddr>,
-    /// Packets that its capture lost, as far as somebody counted them.
+    /// Packets that its capture lost, as far as somebody counted them beside the files.
     pub dropped: u64,
     /// When the capture began and ended, by the host's clock, where somebody noted it: times of packets do not tell.
     pub span: Option<(i64, i64)>,
@@ -44,6 +45,8 @@ pub(super) struct PointReader<'a> {
     /// Records that are no IP packet or cannot be read.
     pub without_ip: u64,
     pub damage: Vec<Damage>,
+    /// A file says that packets were dropped.
+    pub has_drops: bool,
 }
 
 impl<'a> PointReader<'a> {
@@ -67,6 +70,7 @@ impl<'a> PointReader<'a> {
             records: 0,
             without_ip: 0,
             damage: Vec::new(),
+            has_drops: false,
         })
     }
 
@@ -100,6 +104,8 @@ impl<'a> PointReader<'a> {
                 } else {
                     let mut file = self.open.remove(place);
                     self.damage.extend(file.damage());
+                    let interfaces = file.reader.interfaces();
+                    self.has_drops |= interfaces.iter().any(Interface::has_drops);
                 }
             }
             let times = self.open.iter().map(CaptureFile::next_time);

@@ -126,7 +126,7 @@ pub(crate) fn match_points(
     let lacks = first.lacks(&known.doubts);
     for (number, (point, coverage)) in points.iter().zip(&mut known.coverage).enumerate() {
         coverage.is_incomplete =
-            point.dropped > 0 || lacks.contains(&number) || ends.is_damaged(number);
+            point.dropped > 0 || lacks.contains(&number) || ends.lacks_packets(number);
         (coverage.shortest_ns, coverage.longest_ns) = first.delays[number].unwrap_or_default();
         if let Some((from, to)) = point.span {
             // Nothing that is under way at these times is missed between them and the packets.
@@ -178,11 +178,13 @@ struct Ends {
     records: Vec<u64>,
     without_ip: Vec<u64>,
     damage: Vec<Vec<crate::common::error::Damage>>,
+    has_drops: Vec<bool>,
 }
 
 impl Ends {
-    fn is_damaged(&self, point: usize) -> bool {
-        !self.damage[point].is_empty()
+    /// Whether the files of a point are damaged, or say that packets were dropped.
+    fn lacks_packets(&self, point: usize) -> bool {
+        self.has_drops[point] || !self.damage[point].is_empty()
     }
 }
 
@@ -243,6 +245,7 @@ impl Reading<'_> {
             ends.records.push(reader.records);
             ends.without_ip.push(reader.without_ip);
             ends.damage.push(reader.damage);
+            ends.has_drops.push(reader.has_drops);
         }
         Ok((matcher.known, ends))
     }
