@@ -121,3 +121,19 @@ def test_datagrams_of_one_length_are_told_apart_by_what_they_carry(version: int,
         ("b", "delivered", "matched"): 59,
         ("b", "unknown", "edge"): 1,
     }
+
+
+@pytest.mark.parametrize("carries", ["numbers", "zeros"])
+def test_an_identification_that_comes_again_is_of_another_datagram(carries: str, fates):
+    """A sender of many datagrams a second begins its identifications anew within seconds."""
+    made = Sender(4, most=1)
+    cycle, count = 17_000, 40_000
+    sent = []
+    for number in range(count):
+        payload = struct.pack(">Q", number if carries == "numbers" else 0) + bytes(24)
+        sent.append((number * 20 * US, made.frame(payload, number % cycle + 1)))
+    made.answers = [(time // 10, frame) for time, frame in made.answers]
+    arrived = [(time + DELAY, frame) for time, frame in sent if time != sent[-9][0]]
+    found = fates(made, sent, arrived)
+    assert found[("a", "delivered", "matched")] == count - 1
+    assert found[("a", "lost", "absent")] == 1
