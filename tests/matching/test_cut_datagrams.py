@@ -137,3 +137,18 @@ def test_an_identification_that_comes_again_is_of_another_datagram(carries: str,
     found = fates(made, sent, arrived)
     assert found[("a", "delivered", "matched")] == count - 1
     assert found[("a", "lost", "absent")] == 1
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_pings_are_told_apart_by_their_numbers(version: int, fates):
+    """Though several are under way at once, all of one length, and none has an identification."""
+    made = Sender(version, most=1)
+    protocol, kind = (1, 8) if version == 4 else (58, 128)
+    sent = []
+    for number in range(200):
+        ping = struct.pack(">BBHHH", kind, 0, number ^ 0xFFFF, 7, number) + bytes(56)
+        sent.append((number * MS, ethernet(ip(*made.ends, protocol, ping))))
+    arrived = [(time + DELAY, frame) for time, frame in sent if time not in (50 * MS, 90 * MS)]
+    found = fates(made, sent, arrived)
+    assert found[("a", "delivered", "matched")] == 198
+    assert found[("a", "lost", "absent")] == 2

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 
 use super::fate::{Evidence, Fate, FateRow};
+use crate::decode::UDP;
 
-const UDP: u8 = 17;
 /// Most directions that are remembered.
 const MOST: usize = 1 << 16;
 /// Length of the longest packet that Ethernet carries: what is cut or merged is longer.

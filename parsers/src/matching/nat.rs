@@ -37,7 +37,7 @@ pub(super) fn find_translations(
 ) -> Result<Vec<Translation>, Error> {
     let mut seen: HashMap<(u64, bool), Ends, RandomState> = HashMap::default();
     let untranslated = Translation::default();
-    let (mut is_without_stamps, mut is_without_prefixes) = (false, false);
+    let (mut is_without_stamps, mut is_without_prefixes) = (false, [false; 2]);
     for (number, point) in points.iter().enumerate() {
         let mut reader = PointReader::new(point, &untranslated, progress)?;
         for _ in 0..LOOKED_AT {
@@ -45,7 +45,7 @@ pub(super) fn find_translations(
                 break;
             };
             is_without_stamps |= packet.lacks_stamp;
-            is_without_prefixes |= packet.lacks_prefix;
+            is_without_prefixes[usize::from(packet.v6)] |= packet.lacks_prefix;
             note(
                 &mut seen,
                 &packet,

@@ -4,13 +4,12 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
 
-use crate::decode::{Outcome, Packet, flag};
+use crate::decode::{ICMP, ICMP6, Outcome, Packet, UDP, flag};
 
 /// Bytes behind the IP header's transport ports that tell datagrams without identification apart.
 const PREFIX: usize = 16;
 /// Length of a UDP header, whose checksum an interface may fill in behind the sender's capture.
 const UDP_HEADER: usize = 8;
-const UDP: u8 = 17;
 /// Two pads, and the timestamps of RFC 7323, as hosts send them.
 const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
 /// Length of these.
@@ -24,8 +23,8 @@ pub(crate) struct Recognition {
     pub hashing: RandomState,
     /// A capture lacks the timestamps of TCP that its packets had: a segment may be any with the same numbers.
     pub is_without_stamps: bool,
-    /// A capture lacks the first bytes that its datagrams carried: one may be any of its length.
-    pub is_without_prefixes: bool,
+    /// A capture lacks the first bytes that its datagrams of IPv4, or IPv6, carried: one may be any of its length.
+    pub is_without_prefixes: [bool; 2],
 }
 
 /// Sequence numbers of a TCP segment.
@@ -128,12 +127,11 @@ impl Sighting {
             hasher.write_u64(packet.datagram);
             hasher.write_u64(u64::from(begin) << 32 | u64::from(end));
         }
-        let header = if key.protocol == UDP { UDP_HEADER } else { 0 };
         let mut prefix = (tcp.is_none() && !packet.later_fragment)
-            .then(|| prefix(transport, header, packet, hashing))
+            .then(|| prefix(transport, packet, hashing))
             .flatten();
-        let lacks_prefix = key.protocol == UDP && !packet.later_fragment && prefix.is_none();
-        if key.protocol == UDP && !recognition.is_without_prefixes {
+        let is_datagram = matches!(key.protocol, UDP | ICMP | ICMP6) && !packet.later_fragment;
+        if is_datagram && !recognition.is_without_prefixes[usize::from(key.v6)] {
             hasher.write_u32(prefix.unwrap_or_default());
         }
         let mut tsval = None;
@@ -174,7 +172,7 @@ impl Sighting {
             tcp,
             tsval,
             lacks_stamp: has_room && transport.len() < TCP_HEADER + STAMPS,
-            lacks_prefix,
+            lacks_prefix: is_datagram && prefix.is_none(),
         })
     }
 
@@ -197,14 +195,17 @@ impl Sighting {
     }
 }
 
-/// Hash of the first bytes behind a transport header of `header` bytes; none where not all of them were captured.
-fn prefix(transport: &[u8], header: usize, packet: &Packet, hashing: &RandomState) -> Option<u32> {
-    let stated = if packet.key.protocol == UDP {
-        packet.payload as usize
-    } else {
-        PREFIX
+/// Hash of the first bytes that a datagram carries; none where not all of them were captured.
+fn prefix(transport: &[u8], packet: &Packet, hashing: &RandomState) -> Option<u32> {
+    let (header, carried) = match packet.key.protocol {
+        UDP => (UDP_HEADER, packet.payload as usize),
+        // Not what pads a short frame: that is in one capture alone.
+        ICMP | ICMP6 => {
+            let message = packet.ip_bytes.saturating_sub(packet.key.ip_header());
+            (0, message as usize)
+        }
+        _ => (0, PREFIX),
     };
-    let length = stated.min(PREFIX);
-    let bytes = transport.get(header..header + length)?;
+    let bytes = transport.get(header..header + carried.min(PREFIX))?;
     Some(hashing.hash_one(bytes) as u32)
 }
