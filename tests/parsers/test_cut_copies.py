@@ -150,3 +150,71 @@ def test_datagrams_of_one_checksum_and_other_bytes_are_no_copies(tmp_path: Path)
     found = tables(both.write(tmp_path / "a.pcap"))
     assert found["captures"]["duplicate_packets"].to_list() == [0]
     assert found["flows"]["packets"].to_list() == [101]
+
+
+def stamped(kind: Kind) -> Packets:
+    """A conversation whose segments have timestamps and right checksums, and a SACK block at times."""
+    made = whole(kind)
+    packets = []
+    header = 54 if kind.v6 else 34
+    for number, (time, frame) in enumerate(made.packets):
+        options = struct.pack(">BBBBII", 1, 1, 8, 10, 1000 + number, 7)
+        if number % 3 == 0:
+            options += struct.pack(">BBBBII", 1, 1, 5, 10, 2**20, 2**20 + number)
+        segment = bytearray(frame[header:])
+        segment[12] = (5 + len(options) // 4) << 4
+        longer = bytearray(frame[:header] + segment[:20] + options + segment[20:])
+        at = 18 if kind.v6 else 16
+        length = struct.unpack_from(">H", longer, at)[0] + len(options)
+        struct.pack_into(">H", longer, at, length)
+        packets.append((time, checksummed(bytes(longer), kind, left=False)))
+    return packets
+
+
+@pytest.mark.parametrize("snaplens", [(WHOLE, 64), (64, WHOLE), (60, 68), (68, 80), (64, 96)])
+@pytest.mark.parametrize(("v6", "identified"), [(False, True), (False, False), (True, False)])
+def test_a_segment_that_was_cut_within_its_options_is_a_copy(
+    v6: bool, identified: bool, snaplens: tuple[int, int], tmp_path: Path
+) -> None:
+    kind = Kind(v6=v6, identified=identified)
+    packets = stamped(kind)
+    more = 20 if v6 else 0
+    path = tmp_path / "a.pcapng"
+    lengths = (snaplens[0] + more, snaplens[1] + more)
+    path.write_bytes(capture_at_two_interfaces(packets, lengths, 3 * US))
+    found = tables(path)
+    assert found["captures"]["duplicate_packets"].to_list() == [0, 10]
+    assert found["flows"]["packets"].to_list() == [6, 4]
+
+
+def test_a_cut_acknowledgement_leaves_other_ways_to_know_a_copy(tmp_path: Path) -> None:
+    """A checksum that was left to the interface, and an MSS that a router clamped."""
+    made = whole(Kind(v6=True))
+    syn = build.tcp("fd00::1", 40000, "fd00::2", 80, 2, 1000, mss=1460)
+    clamped = build.tcp("fd00::1", 40000, "fd00::2", 80, 2, 1000, mss=1400)
+    made.packets[0] = (0, syn)
+    kind = made.kind
+    first = [(time, checksummed(frame, kind, left=True)) for time, frame in made.packets]
+    second = [(t + 4 * US, checksummed(frame, kind, left=False)) for t, frame in made.packets]
+    first[0] = (0, checksummed(syn, kind, left=False))
+    second[0] = (4 * US, checksummed(clamped, kind, left=False))
+    # of another connection
+    cut = build.tcp("fd00::1", 1, "fd00::2", 2, options=bytes([1, 1, 8, 10]) + bytes(36))
+    both = sorted([*first, *second, (MS, checksummed(cut, kind, left=False))])
+    found = tables(Conversation(Kind(snaplen=96), both).write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [10]
+
+
+def test_segments_of_one_checksum_and_other_options_are_no_copies(tmp_path: Path) -> None:
+    """The checksum stands for options only where these were not captured."""
+    packets = []
+    for number in range(40):
+        edges = (1001, 2001) if number % 2 else (3001, 4001)
+        other = (3001, 4001) if number % 2 else (1001, 2001)
+        blocks = struct.pack(">BBBBIIII", 1, 1, 5, 18, *edges, *other)
+        frame = build.tcp("fd00::1", 80, "fd00::2", 90, 0x10, 1, 0, 1, options=blocks)
+        packets.append((number * 10 * US, checksummed(frame, Kind(v6=True), left=False)))
+    made = Conversation(Kind(v6=True), packets)
+    found = tables(made.write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [0]
+    assert found["flows"]["packets"].to_list() == [40]

@@ -236,3 +236,22 @@ def test_no_rate_rests_on_packets_without_a_time_of_their_own(
     text = " ".join(capsys.readouterr().out.split())
     assert "throughput not measurable: 2 packets without a time of their own" in text
     assert "bit/s" not in text
+
+
+def test_a_merged_packet_at_the_beginning_makes_no_more_bins_than_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The packet was under way before the capture began: that time is in no bin of it."""
+    frames = [(0, tcp(*CLIENT, *SERVER, payload=20_000))]
+    frames += [
+        (number * 10_000_000, tcp(*CLIENT, *SERVER, seq=20_000 + number, payload=1))
+        for number in range(1, 15)
+    ]
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap(frames))
+    summary = summarise(path)
+    assert summary.shortest_ms is not None
+    assert summary.shortest_ms > 100
+    assert summary.empty_bins == 0
+    capture.print_summaries([summary])
+    assert "0 % of" in capsys.readouterr().out

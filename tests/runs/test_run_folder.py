@@ -56,6 +56,9 @@ def test_parts_of_a_rotated_capture_are_of_one_host(tmp_path: Path, number: str)
         ["pc1-20260301-120000.pcap", "pc1-20260301-121000.pcap"],
         ["pc1_2026-03-01_12:00.pcap.zst", "pc1_2026-03-01_12:10.pcap"],
         ["pc1.2026-03-01T12:00:00Z.pcap", "pc1.2026-03-01T12:10:00Z.pcap"],
+        # tcpdump -G 600 -w pc1-%s.pcap
+        ["pc1-1772366400.pcap", "pc1-1772367000.pcap"],
+        ["pc1.1772366400.pcap1", "pc1.1772367000.pcap"],
     ],
     ids=lambda names: names[0],
 )

@@ -32,13 +32,13 @@ mod tunnel;
 mod udp_tunnel;
 mod wireless;
 
-pub(crate) use checksum::{filled_in, is_of_bytes, telling_bytes};
+pub(crate) use checksum::{filled_in, is_left, is_of_bytes, telling_bytes};
 pub(crate) use fragment::Part;
 pub(crate) use key::Key;
 pub(crate) use options::{Sack, TcpOptions};
 pub(crate) use outcome::Outcome;
 pub(crate) use packet::{Checksum, NO_VLAN, Outer, Packet, ecn, flag};
-pub(crate) use protocols::{FRAGMENT, TCP, UDP, has_ports};
+pub(crate) use protocols::{FRAGMENT, ICMP, ICMP6, TCP, UDP, has_ports};
 
 use crate::records::Record;
 use doubt::Doubt;

@@ -3,11 +3,9 @@
 
 use std::collections::VecDeque;
 
-use foldhash::fast::RandomState;
-
 use super::matcher::Matcher;
 use super::point::PointReader;
-use super::sighting::Sighting;
+use super::sighting::{Recognition, Sighting};
 use crate::common::error::Error;
 
 /// Packets read ahead.
@@ -27,14 +25,14 @@ impl<'a> Ahead<'a> {
     /// Reads the first packets.
     pub(super) fn new(
         reader: PointReader<'a>,
-        hashing: &RandomState,
+        recognition: &Recognition,
         matcher: &Matcher,
     ) -> Result<Self, Error> {
         let mut ahead = Self {
             reader,
             packets: VecDeque::with_capacity(AHEAD),
         };
-        while ahead.packets.len() < AHEAD && ahead.read(hashing, matcher)? {}
+        while ahead.packets.len() < AHEAD && ahead.read(recognition, matcher)? {}
         Ok(ahead)
     }
 
@@ -46,10 +44,10 @@ impl<'a> Ahead<'a> {
     /// Takes the next packet, and reads one more.
     pub(super) fn take(
         &mut self,
-        hashing: &RandomState,
+        recognition: &Recognition,
         matcher: &Matcher,
     ) -> Result<Option<Sighting>, Error> {
-        self.read(hashing, matcher)?;
+        self.read(recognition, matcher)?;
         if let Some(packet) = self.packets.get(FOUND) {
             matcher.prefetch_found(packet);
         }
@@ -60,8 +58,8 @@ impl<'a> Ahead<'a> {
     }
 
     /// Reads a packet; false at the end.
-    fn read(&mut self, hashing: &RandomState, matcher: &Matcher) -> Result<bool, Error> {
-        let Some(packet) = self.reader.next(hashing)? else {
+    fn read(&mut self, recognition: &Recognition, matcher: &Matcher) -> Result<bool, Error> {
+        let Some(packet) = self.reader.next(recognition)? else {
             return Ok(false);
         };
         matcher.prefetch(&packet);

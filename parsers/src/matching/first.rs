@@ -1,9 +1,10 @@
 //! What the first reading finds: which captures lack packets, on which paths segments were cut or merged, of which paths
 //! nothing can be said because no packets match, how long packets are under way, and the clocks.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::clocks::Clocks;
+use super::datagrams::Datagrams;
 use super::fate::{Evidence, Fate, FateRow};
 use super::matcher::{Doubt, Findings};
 
@@ -27,6 +28,7 @@ impl Path {
 /// The findings of the first reading.
 pub(super) struct First {
     paths: BTreeMap<(u16, u16), Path>,
+    datagrams: Datagrams,
     /// The shortest and the longest delay of each point, to it or from it.
     pub delays: Vec<Option<(i64, i64)>>,
     pub clocks: Clocks,
@@ -36,6 +38,7 @@ impl First {
     pub(super) fn new(clocks: Clocks, points: usize) -> Self {
         Self {
             paths: BTreeMap::new(),
+            datagrams: Datagrams::default(),
             delays: vec![None; points],
             clocks,
         }
@@ -56,13 +59,20 @@ impl First {
         doubts.extend(paths.map(|(&path, _)| (path, Doubt::Unmatched)));
     }
 
+    /// Directions of flows whose datagrams interfaces cut or merged.
+    pub(super) fn divided(&self) -> HashSet<u64> {
+        self.datagrams.divided()
+    }
+
     /// Points whose captures lack packets for certain.
     pub(super) fn lacks(&self, doubts: &HashMap<(u16, u16), Doubt>) -> BTreeSet<usize> {
+        let lacking = self.datagrams.lacking();
         let mut all = BTreeSet::new();
         for (path, about) in &self.paths {
             let doubt = doubts.get(path);
             if doubt != Some(&Doubt::Unmatched) {
                 all.extend(&about.lacking);
+                all.extend(lacking.contains(path).then_some(usize::from(path.0)));
             }
         }
         all
@@ -81,6 +91,9 @@ impl Findings for First {
         if row.packet.is_data() && row.fate != Fate::Duplicated {
             path.has_alone.0 |= row.received.is_none();
             path.has_alone.1 |= row.sent.is_none();
+        }
+        if self.datagrams.take(row, (sender, receiver)) {
+            return;
         }
         let lacking = match row.evidence {
             Evidence::Acknowledged => receiver,

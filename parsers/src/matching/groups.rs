@@ -88,6 +88,8 @@ pub(super) struct Group {
     pub live: u32,
     /// Sightings of the sender's among them.
     pub live_sent: u32,
+    /// The place of the latest of these among the packets that their sender sent to their receiver.
+    pub last_sent: u64,
     /// Several of the sender's waited at once, since the last time that none did.
     pub is_ambiguous: bool,
     /// A match was made since then.

@@ -11,6 +11,7 @@
 
 mod ahead;
 mod clocks;
+mod datagrams;
 mod fate;
 mod first;
 mod groups;

@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 
 use super::owners::Owners;
 use super::point::{LOOKED_AT, Point, PointReader};
-use super::sighting::Sighting;
+use super::sighting::{Recognition, Sighting};
 use super::translation::{Address, Translation};
 use crate::common::error::Error;
 use crate::common::progress::Progress;
@@ -28,24 +28,35 @@ struct Ends {
     is_ambiguous: bool,
 }
 
-/// The translation for each point, from the first packets of all captures.
+/// The translation for each point, from the first packets of all captures; these also tell how packets are recognised.
 pub(super) fn find_translations(
     points: &[Point],
     owners: &Owners,
-    hashing: &RandomState,
+    recognition: &mut Recognition,
     progress: &Progress,
 ) -> Result<Vec<Translation>, Error> {
     let mut seen: HashMap<(u64, bool), Ends, RandomState> = HashMap::default();
     let untranslated = Translation::default();
+    let (mut is_without_stamps, mut is_without_prefixes) = (false, [false; 2]);
     for (number, point) in points.iter().enumerate() {
         let mut reader = PointReader::new(point, &untranslated, progress)?;
         for _ in 0..LOOKED_AT {
-            let Some(packet) = reader.next(hashing)? else {
+            let Some(packet) = reader.next(recognition)? else {
                 break;
             };
-            note(&mut seen, &packet, number as u16, owners, hashing);
+            is_without_stamps |= packet.lacks_stamp;
+            is_without_prefixes[usize::from(packet.v6)] |= packet.lacks_prefix;
+            note(
+                &mut seen,
+                &packet,
+                number as u16,
+                owners,
+                &recognition.hashing,
+            );
         }
     }
+    recognition.is_without_stamps = is_without_stamps;
+    recognition.is_without_prefixes = is_without_prefixes;
     Ok(elect(&count_votes(&seen), points.len(), owners))
 }
 
@@ -85,7 +96,7 @@ fn fingerprint(packet: &Sighting, hashing: &RandomState) -> Option<u64> {
             | u64::from(packet.protocol),
     );
     hasher.write_u32(packet.payload);
-    hasher.write_u32(packet.prefix.or(packet.tsval).unwrap_or_default());
+    hasher.write_u32(packet.prefix.unwrap_or_default());
     if let Some(tcp) = packet.tcp {
         hasher.write_u64(u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
         hasher.write_u16(tcp.flags);

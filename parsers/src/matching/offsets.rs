@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::owners::Owners;
 use super::point::{LOOKED_AT, Point, PointReader};
+use super::sighting::Recognition;
 use super::translation::Translation;
 use super::window::Side;
 use crate::common::error::Error;
@@ -28,14 +29,14 @@ pub(super) fn rough(
     points: &[Point],
     translations: &[Translation],
     owners: &Owners,
-    hashing: &RandomState,
+    recognition: &Recognition,
     progress: &Progress,
 ) -> Result<Vec<i64>, Error> {
     let mut seen: HashMap<(u64, (u16, u16)), Seen, RandomState> = HashMap::default();
     for (number, (point, translation)) in points.iter().zip(translations).enumerate() {
         let mut reader = PointReader::new(point, translation, progress)?;
         for _ in 0..LOOKED_AT {
-            let Some(packet) = reader.next(hashing)? else {
+            let Some(packet) = reader.next(recognition)? else {
                 break;
             };
             let Some((path, side)) = Owners::path(owners.ends(&packet), number as u16) else {

@@ -3,14 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-
-use super::sighting::Sighting;
+use super::sighting::{Recognition, Sighting};
 use super::translation::Translation;
 use crate::capture::file::{CaptureFile, first_time};
 use crate::common::error::{Damage, Error};
 use crate::common::progress::Progress;
 use crate::decode::Packet;
+use crate::records::Interface;
 use crate::source::{Input, window};
 
 /// Packets of each point from which is found how the points' clocks and addresses differ.
@@ -25,7 +24,7 @@ pub struct Point {
     pub inputs: Vec<Input>,
     /// Addresses that it sends from and receives at.
     pub addresses: Vec<IpAddr>,
-    /// Packets that its capture lost, as far as somebody counted them.
+    /// Packets that its capture lost, as far as somebody counted them beside the files.
     pub dropped: u64,
     /// When the capture began and ended, by the host's clock, where somebody noted it: times of packets do not tell.
     pub span: Option<(i64, i64)>,
@@ -46,6 +45,8 @@ pub(super) struct PointReader<'a> {
     /// Records that are no IP packet or cannot be read.
     pub without_ip: u64,
     pub damage: Vec<Damage>,
+    /// A file says that packets were dropped.
+    pub has_drops: bool,
 }
 
 impl<'a> PointReader<'a> {
@@ -69,11 +70,12 @@ impl<'a> PointReader<'a> {
             records: 0,
             without_ip: 0,
             damage: Vec::new(),
+            has_drops: false,
         })
     }
 
     /// The next IP packet; none at the end.
-    pub(super) fn next(&mut self, hashing: &RandomState) -> Result<Option<Sighting>, Error> {
+    pub(super) fn next(&mut self, recognition: &Recognition) -> Result<Option<Sighting>, Error> {
         loop {
             let Some(place) = self.earliest()? else {
                 return Ok(None);
@@ -83,7 +85,7 @@ impl<'a> PointReader<'a> {
             if let Some((record, bytes)) = self.open[place].decode_next(&mut self.packet) {
                 self.records = number;
                 self.translation.apply(&mut self.packet);
-                sighting = Sighting::new((record.time, number), &self.packet, bytes, hashing);
+                sighting = Sighting::new((record.time, number), &self.packet, bytes, recognition);
             }
             if sighting.is_some() {
                 return Ok(sighting);
@@ -102,6 +104,8 @@ impl<'a> PointReader<'a> {
                 } else {
                     let mut file = self.open.remove(place);
                     self.damage.extend(file.damage());
+                    let interfaces = file.reader.interfaces();
+                    self.has_drops |= interfaces.iter().any(Interface::has_drops);
                 }
             }
             let times = self.open.iter().map(CaptureFile::next_time);

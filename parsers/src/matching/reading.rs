@@ -1,9 +1,7 @@
 //! Reads the captures of all points in one order of time, twice or three times, and hands on the fates of all packets.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
-
-use foldhash::fast::RandomState;
 
 use super::ahead::Ahead;
 use super::clocks::{ClockRow, Clocks, Reading as ClockReading, Solved};
@@ -15,7 +13,7 @@ use super::offsets;
 use super::one_way::OneWayRow;
 use super::owners::Owners;
 use super::point::{Point, PointReader};
-use super::sighting::Sighting;
+use super::sighting::{Recognition, Sighting};
 use super::summary::{ClockFound, Counts, MatchSummary, TranslationFound};
 use super::translation::Translation;
 use crate::common::error::Error;
@@ -90,14 +88,14 @@ pub(crate) fn match_points(
 ) -> Result<MatchSummary, Error> {
     options.check()?;
     let owners = Owners::new(points);
-    let hashing = RandomState::default();
-    let translations = nat::find_translations(points, &owners, &hashing, progress)?;
+    let mut recognition = Recognition::default();
+    let translations = nat::find_translations(points, &owners, &mut recognition, progress)?;
     let reading = Reading {
         points,
         translations: &translations,
         owners: &owners,
-        hashing: &hashing,
-        offsets: offsets::rough(points, &translations, &owners, &hashing, progress)?,
+        recognition: &recognition,
+        offsets: offsets::rough(points, &translations, &owners, &recognition, progress)?,
         limits: Limits {
             window_ns: options.window_ns,
             window_packets: options.window_packets,
@@ -115,6 +113,7 @@ pub(crate) fn match_points(
     let unread = |doubts| Known {
         coverage: vec![Coverage::default(); points.len()],
         doubts,
+        divided: HashSet::new(),
     };
     let (mut known, mut ends) = reading.pass(unread(HashMap::new()), &mut first)?;
     let resegmented = first.resegmented();
@@ -123,10 +122,11 @@ pub(crate) fn match_points(
         (known, ends) = reading.pass(unread(resegmented), &mut first)?;
     }
     first.add_unmatched(&mut known.doubts);
+    known.divided = first.divided();
     let lacks = first.lacks(&known.doubts);
     for (number, (point, coverage)) in points.iter().zip(&mut known.coverage).enumerate() {
         coverage.is_incomplete =
-            point.dropped > 0 || lacks.contains(&number) || ends.is_damaged(number);
+            point.dropped > 0 || lacks.contains(&number) || ends.lacks_packets(number);
         (coverage.shortest_ns, coverage.longest_ns) = first.delays[number].unwrap_or_default();
         if let Some((from, to)) = point.span {
             // Nothing that is under way at these times is missed between them and the packets.
@@ -178,11 +178,13 @@ struct Ends {
     records: Vec<u64>,
     without_ip: Vec<u64>,
     damage: Vec<Vec<crate::common::error::Damage>>,
+    has_drops: Vec<bool>,
 }
 
 impl Ends {
-    fn is_damaged(&self, point: usize) -> bool {
-        !self.damage[point].is_empty()
+    /// Whether the files of a point are damaged, or say that packets were dropped.
+    fn lacks_packets(&self, point: usize) -> bool {
+        self.has_drops[point] || !self.damage[point].is_empty()
     }
 }
 
@@ -190,7 +192,7 @@ struct Reading<'a> {
     points: &'a [Point],
     translations: &'a [Translation],
     owners: &'a Owners,
-    hashing: &'a RandomState,
+    recognition: &'a Recognition,
     /// How far the clock of each point is ahead.
     offsets: Vec<i64>,
     limits: Limits,
@@ -209,7 +211,7 @@ impl Reading<'_> {
         let mut ahead = Vec::with_capacity(self.points.len());
         for (point, translation) in self.points.iter().zip(self.translations) {
             let reader = PointReader::new(point, translation, self.progress)?;
-            ahead.push(Ahead::new(reader, self.hashing, &matcher)?);
+            ahead.push(Ahead::new(reader, self.recognition, &matcher)?);
         }
         let mut next: Vec<Option<i64>> = vec![None; ahead.len()];
         for point in 0..ahead.len() {
@@ -217,7 +219,7 @@ impl Reading<'_> {
         }
         let mut taken: u64 = 0;
         while let Some(point) = earliest(&next) {
-            let Some(packet) = ahead[point].take(self.hashing, &matcher)? else {
+            let Some(packet) = ahead[point].take(self.recognition, &matcher)? else {
                 break;
             };
             let ends = self.owners.ends(&packet);
@@ -243,6 +245,7 @@ impl Reading<'_> {
             ends.records.push(reader.records);
             ends.without_ip.push(reader.without_ip);
             ends.damage.push(reader.damage);
+            ends.has_drops.push(reader.has_drops);
         }
         Ok((matcher.known, ends))
     }

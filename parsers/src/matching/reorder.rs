@@ -21,6 +21,11 @@ impl Arrivals {
         self.sent
     }
 
+    /// How many packets were sent since the one at `place`.
+    pub(super) fn sent_since(&self, place: u64) -> u64 {
+        self.sent.saturating_sub(place)
+    }
+
     /// Notes the arrival of the packet that was sent at `place`; how many arrivals lie between the first packet that
     /// overtook it and its own, that one included; 0 in order.
     pub(super) fn arrive(&mut self, place: u64) -> u64 {

@@ -4,17 +4,28 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
 
-use crate::decode::{Outcome, Packet, flag};
+use crate::decode::{ICMP, ICMP6, Outcome, Packet, UDP, flag};
 
 /// Bytes behind the IP header's transport ports that tell datagrams without identification apart.
 const PREFIX: usize = 16;
 /// Length of a UDP header, whose checksum an interface may fill in behind the sender's capture.
 const UDP_HEADER: usize = 8;
-const UDP: u8 = 17;
 /// Two pads, and the timestamps of RFC 7323, as hosts send them.
 const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
+/// Length of these.
+const STAMPS: usize = 12;
 /// Length of a TCP header without options.
 const TCP_HEADER: usize = 20;
+
+/// How packets are recognised.
+#[derive(Debug, Default)]
+pub(crate) struct Recognition {
+    pub hashing: RandomState,
+    /// A capture lacks the timestamps of TCP that its packets had: a segment may be any with the same numbers.
+    pub is_without_stamps: bool,
+    /// A capture lacks the first bytes that its datagrams of IPv4, or IPv6, carried: one may be any of its length.
+    pub is_without_prefixes: [bool; 2],
+}
 
 /// Sequence numbers of a TCP segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +57,7 @@ pub(crate) struct Sighting {
     pub number: u64,
     /// Hash of what no hop and no network interface changes.
     pub key: u64,
-    /// Hash of the first bytes of the payload, where they were captured.
+    /// Hash of what tells packets of one key apart, where it was captured: the first bytes of the payload, or timestamps.
     pub prefix: Option<u32>,
     /// Hash of connection and direction; that of the other direction differs from it by [`Self::OPPOSITE`].
     pub direction: u64,
@@ -59,10 +70,15 @@ pub(crate) struct Sighting {
     pub ident: u16,
     pub ip_bytes: u32,
     pub payload: u32,
+    pub is_fragment: bool,
     /// The sequence numbers of a TCP segment.
     pub tcp: Option<Numbers>,
     /// Its timestamp, RFC 7323, where hosts send that as usual.
     pub tsval: Option<u32>,
+    /// Its timestamp, if any, was not captured.
+    pub lacks_stamp: bool,
+    /// The first bytes that it carries as a datagram were not captured.
+    pub lacks_prefix: bool,
 }
 
 impl Sighting {
@@ -74,7 +90,7 @@ impl Sighting {
         (time, number): (i64, u64),
         packet: &Packet,
         bytes: &[u8],
-        hashing: &RandomState,
+        recognition: &Recognition,
     ) -> Option<Self> {
         if packet.outcome != Outcome::Flow {
             return None;
@@ -83,6 +99,7 @@ impl Sighting {
             .get(packet.transport_at as usize..)
             .unwrap_or_default();
         let key = &packet.key;
+        let hashing = &recognition.hashing;
         let connection = key.hash(hashing);
         let ends = ((key.low, key.low_port), (key.high, key.high_port));
         let (source, destination) = if packet.from_high {
@@ -110,24 +127,32 @@ impl Sighting {
             hasher.write_u64(packet.datagram);
             hasher.write_u64(u64::from(begin) << 32 | u64::from(end));
         }
+        let mut prefix = (tcp.is_none() && !packet.later_fragment)
+            .then(|| prefix(transport, packet, hashing))
+            .flatten();
+        let is_datagram = matches!(key.protocol, UDP | ICMP | ICMP6) && !packet.later_fragment;
+        if is_datagram && !recognition.is_without_prefixes[usize::from(key.v6)] {
+            hasher.write_u32(prefix.unwrap_or_default());
+        }
         let mut tsval = None;
         if let Some(tcp) = tcp {
             hasher.write_u64(u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
             hasher.write_u32(u32::from(tcp.flags) << 16 | u32::from(packet.window));
             // A segment that is sent again has other timestamps, where a host gives it no other identification.
-            if let Some(stamps) = transport.get(TCP_HEADER..TCP_HEADER + 12)
+            if let Some(stamps) = transport.get(TCP_HEADER..TCP_HEADER + STAMPS)
                 && stamps.starts_with(&TIMESTAMPS)
             {
-                hasher.write(&stamps[4..]);
+                if recognition.is_without_stamps {
+                    prefix = Some(hashing.hash_one(stamps) as u32);
+                } else {
+                    hasher.write(&stamps[4..]);
+                }
                 tsval = Some(u32::from_be_bytes([
                     stamps[4], stamps[5], stamps[6], stamps[7],
                 ]));
             }
         }
-        let header = if key.protocol == UDP { UDP_HEADER } else { 0 };
-        let prefix = (tcp.is_none() && !packet.later_fragment)
-            .then(|| prefix(transport, header, packet, hashing))
-            .flatten();
+        let has_room = tcp.is_some() && usize::from(packet.options.bytes) >= STAMPS;
         Some(Self {
             time,
             number,
@@ -143,8 +168,11 @@ impl Sighting {
             ident: packet.ident,
             ip_bytes: packet.ip_bytes,
             payload: packet.payload,
+            is_fragment: packet.fragment,
             tcp,
             tsval,
+            lacks_stamp: has_room && transport.len() < TCP_HEADER + STAMPS,
+            lacks_prefix: is_datagram && prefix.is_none(),
         })
     }
 
@@ -167,14 +195,17 @@ impl Sighting {
     }
 }
 
-/// Hash of the first bytes behind a transport header of `header` bytes; none where not all of them were captured.
-fn prefix(transport: &[u8], header: usize, packet: &Packet, hashing: &RandomState) -> Option<u32> {
-    let stated = if packet.key.protocol == UDP {
-        packet.payload as usize
-    } else {
-        PREFIX
+/// Hash of the first bytes that a datagram carries; none where not all of them were captured.
+fn prefix(transport: &[u8], packet: &Packet, hashing: &RandomState) -> Option<u32> {
+    let (header, carried) = match packet.key.protocol {
+        UDP => (UDP_HEADER, packet.payload as usize),
+        // Not what pads a short frame: that is in one capture alone.
+        ICMP | ICMP6 => {
+            let message = packet.ip_bytes.saturating_sub(packet.key.ip_header());
+            (0, message as usize)
+        }
+        _ => (0, PREFIX),
     };
-    let length = stated.min(PREFIX);
-    let bytes = transport.get(header..header + length)?;
+    let bytes = transport.get(header..header + carried.min(PREFIX))?;
     Some(hashing.hash_one(bytes) as u32)
 }

@@ -102,6 +102,12 @@ impl Interface {
         }
     }
 
+    /// Whether the file says that packets were dropped.
+    pub(crate) fn has_drops(&self) -> bool {
+        let counts = [self.dropped_kernel, self.dropped_interface, self.lost];
+        counts.iter().flatten().any(|&count| count > 0)
+    }
+
     /// One of which nothing is known.
     pub(crate) fn undescribed() -> Self {
         Self::with_link_type(NO_LINK)

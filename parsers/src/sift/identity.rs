@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::{FoldHasher, RandomState};
 
 use crate::decode::links::{ETHERNET, LINUX_SLL2};
-use crate::decode::{Packet, TCP, UDP, filled_in, flag, is_of_bytes, telling_bytes};
+use crate::decode::{Packet, TCP, UDP, filled_in, flag, is_left, is_of_bytes, telling_bytes};
 
 /// Bytes of a link header that name where a packet was seen: addresses, tags, interface.
 const LONGEST_LINK: usize = 64;
@@ -16,8 +16,22 @@ const LONGEST_LINK: usize = 64;
 /// differ in the path alone.
 const HSR: [u8; 2] = [0x89, 0x2f];
 const PATH: usize = 2;
+/// Bytes of a TCP header before its checksum.
+const CHECKSUM_AT: usize = 16;
 /// Bytes behind the header of a datagram that tell it from others where no checksum does.
 const PEEKED: usize = 24;
+
+/// The captured part of a TCP segment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Captured {
+    /// All of it, with a checksum of its bytes.
+    Whole,
+    /// Its header, and not all of its payload; or the checksum was left to the interface; or no TCP at all.
+    #[default]
+    Header,
+    /// Less than its options.
+    Numbers,
+}
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -26,6 +40,8 @@ pub(crate) struct Identity {
     pub content: u64,
     /// The content of a copy that was cut, or not cut: there the checksum cannot, or can, be verified or computed.
     pub of_cut: u64,
+    /// The captured part of a TCP segment.
+    pub captured: Captured,
     /// Hash of what stands behind the header; 0 where not all of it was captured.
     pub payload: u64,
     /// Hash of where it was seen: interface, link header, tunnel, TTL.
@@ -54,6 +70,17 @@ impl Identity {
         hashing: &RandomState,
     ) -> Self {
         let (content, of_cut, payload) = contents(packet, bytes, hashing);
+        let behind = bytes
+            .get(packet.transport_at as usize..)
+            .unwrap_or_default();
+        let header = 20 + usize::from(packet.options.bytes);
+        let captured = match behind.len() {
+            _ if !packet.tcp => Captured::Header,
+            bytes if bytes < header => Captured::Numbers,
+            bytes if bytes < header + packet.payload as usize => Captured::Header,
+            _ if is_left(packet) => Captured::Header,
+            _ => Captured::Whole,
+        };
         let mut hasher = hashing.build_hasher();
         hasher.write_u32(interface);
         hasher.write_u8(packet.ttl);
@@ -86,6 +113,7 @@ impl Identity {
         Self {
             content,
             of_cut,
+            captured,
             payload,
             point: hasher.finish(),
             ident: packet.ident,
@@ -95,6 +123,13 @@ impl Identity {
             link_bytes: packet.link_bytes as u16,
             frame_number: packet.frame_number,
             is_retry: packet.is_retry,
+        }
+    }
+
+    /// Prefers the content that a copy has whose options were cut, too: of those, only this one can be known.
+    pub(crate) fn prefer_numbers(&mut self) {
+        if self.captured == Captured::Whole {
+            std::mem::swap(&mut self.content, &mut self.of_cut);
         }
     }
 
@@ -153,6 +188,8 @@ fn contents(packet: &Packet, bytes: &[u8], hashing: &RandomState) -> (u64, u64, 
     let longest = packet.ip_bytes.saturating_sub(packet.key.ip_header());
     let transport = &transport[..transport.len().min(longest as usize)];
     let (header, behind) = transport.split_at(telling_bytes(packet, transport));
+    let mut numbers = hasher.clone();
+    numbers.write(header.get(..CHECKSUM_AT).unwrap_or_default());
     write_header(&mut hasher, packet, header);
     let payload = if bytes.len() >= packet.wire as usize {
         hashing.hash_one(behind) | 1
@@ -165,12 +202,13 @@ fn contents(packet: &Packet, bytes: &[u8], hashing: &RandomState) -> (u64, u64, 
         hasher.finish()
     };
     if packet.tcp {
-        // Its numbers say enough, and a right checksum no more: routers that clamp the MSS change it.
-        let (with, without) = (with(&hasher, packet.checksum_field), hasher.finish());
+        // A cut packet may lack a part of its options, for which its checksum stands.
+        let stated = with(&numbers, packet.checksum_field);
         return match is_of_bytes(packet, transport) {
-            Some(true) => (without, with, payload),
-            Some(false) => (with, with, payload),
-            None => (with, without, payload),
+            // Its numbers say enough, and a right checksum no more: routers that clamp the MSS change it.
+            Some(true) => (hasher.finish(), stated, payload),
+            Some(false) => (with(&hasher, packet.checksum_field), stated, payload),
+            None => (stated, hasher.finish(), payload),
         };
     }
     let with = filled_in(packet, transport).map(|checksum| with(&hasher, checksum));
@@ -185,7 +223,7 @@ fn contents(packet: &Packet, bytes: &[u8], hashing: &RandomState) -> (u64, u64, 
 /// routers clamp.
 fn write_header(hasher: &mut impl Hasher, packet: &Packet, header: &[u8]) {
     let checksum = match packet.key.protocol {
-        TCP => 16,
+        TCP => CHECKSUM_AT,
         UDP => 6,
         _ => return hasher.write(header),
     };

@@ -23,10 +23,11 @@ use foldhash::fast::RandomState;
 
 use self::copies::Copies;
 use self::held::{Held, Refusal};
+use self::identity::Captured;
 use self::lives::Lives;
 use self::window::Window;
-use crate::decode::TCP;
 use crate::decode::segment::OwnerKind;
+use crate::decode::{TCP, flag};
 
 /// How packets are sifted.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,8 @@ pub(crate) struct Sifted {
 pub(crate) struct Sifter {
     window: Window,
     judge: Option<Judge>,
+    /// A TCP segment was cut within its options: one without SYN, or one with it.
+    lacks_options: [bool; 2],
     /// Packets taken.
     number: u64,
 }
@@ -75,6 +78,7 @@ impl Sifter {
                 lives: Lives::new(hashing),
                 hashing: hashing.clone(),
             }),
+            lacks_options: [false; 2],
             number: 0,
         }
     }
@@ -84,9 +88,26 @@ impl Sifter {
     pub(crate) fn take(&mut self, mut packet: Held) -> Order {
         self.number += 1;
         packet.number = self.number;
+        self.find_cut_options(&mut packet);
         let order = self.window.order(&packet);
         self.window.push(packet);
         order
+    }
+
+    /// Makes copies of segments that were cut within their options comparable with `packet` and those that wait.
+    #[inline]
+    fn find_cut_options(&mut self, packet: &mut Held) {
+        let is_syn = packet.segment.has(flag::SYN);
+        let lacks_options = &mut self.lacks_options[usize::from(is_syn)];
+        if packet.identity.captured == Captured::Numbers && !*lacks_options {
+            *lacks_options = true;
+            let alike = |held: &&mut Held| held.segment.has(flag::SYN) == is_syn;
+            let waiting = self.window.each_mut().filter(alike);
+            waiting.for_each(|held| held.identity.prefer_numbers());
+        }
+        if *lacks_options {
+            packet.identity.prefer_numbers();
+        }
     }
 
     /// The next packet in the order of time, if no earlier one can come. `ended`: none will come at all.

@@ -115,6 +115,12 @@ impl Window {
         }
     }
 
+    /// All packets that wait, in any order.
+    pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = &mut Held> {
+        let in_order = self.in_order.iter_mut().map(|(_, packet)| packet);
+        in_order.chain(self.late.values_mut())
+    }
+
     /// The earliest packet, if none that comes can be earlier.
     pub(crate) fn pop(&mut self, ended: bool) -> Option<Held> {
         self.ended = ended;

@@ -249,7 +249,9 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
             setattr(summary, f"mean_{way}_mbit_s", mean)
         filled |= set(per_bin["number"])
     others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // told_ns)
-    summary.empty_bins = 1 - len(filled | set(others["number"])) / count
+    # A merged packet at the beginning was under way before the capture began.
+    filled = {number for number in filled if number >= 0} | set(others["number"])
+    summary.empty_bins = 1 - len(filled) / count
 
 
 def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:

@@ -14,10 +14,13 @@ _CAPTURE = re.compile(
 _PART = re.compile(r"(?P<first>.+)(-[0-9]{5}|\.[0-9]+)", re.DOTALL)
 _DAY = r"(19|20)[0-9]{2}-?[01][0-9]-?[0-3][0-9]"
 _CLOCK = r"[0-2][0-9][-:.]?[0-5][0-9]([-:.]?[0-5][0-9])?"
+#: Seconds since 1970, of the years 2001 to 2033.
+_SECONDS = "1[0-9]{9}"
 #: When a file was begun, at the end of its name: of `dumpcap -b`, which numbers the files as well
 #: (before the time, or behind it), and of `tcpdump -G` with a usual format.
 _BEGUN = re.compile(
-    rf"(?P<first>.+?)(_[0-9]{{5}})?[-_.]{_DAY}[-_.T]?{_CLOCK}Z?(_[0-9]{{5}})?", re.DOTALL
+    rf"(?P<first>.+?)(_[0-9]{{5}})?[-_.]({_DAY}[-_.T]?{_CLOCK}Z?|{_SECONDS})(_[0-9]{{5}})?",
+    re.DOTALL,
 )
 
 

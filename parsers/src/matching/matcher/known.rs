@@ -1,6 +1,6 @@
 //! What an earlier reading found of the points and of the paths between them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// When one point captured, and how well.
 #[derive(Debug, Clone, Copy)]
@@ -62,4 +62,6 @@ pub(in crate::matching) struct Known {
     /// Of each point, as far as it was read, in this reading or an earlier one.
     pub coverage: Vec<Coverage>,
     pub doubts: HashMap<(u16, u16), Doubt>,
+    /// Directions of flows whose datagrams interfaces cut or merged.
+    pub divided: HashSet<u64>,
 }

@@ -18,6 +18,9 @@ use super::window::{Entry, NO_PLACE, Side, State, Window};
 use crate::common::error::Error;
 use crate::common::memory::prefetch;
 
+/// A host sends more packets before it gives an identification again.
+const FEWEST_IDENTS: u64 = 1 << 14;
+
 /// Bounds of the window in which sightings wait.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
@@ -143,18 +146,22 @@ impl Matcher {
         let mut group = self.groups.get(entry.group);
         group.live += 1;
         group.live_sent += 1;
-        // A host gives another packet another identification, RFC 6864 4: this is the same one, recorded again.
-        if packet.ident != 0 && group.live_sent > 1 {
+        let arrivals = self.arrivals.entry((entry.sender, entry.receiver));
+        let arrivals = arrivals.or_default();
+        // A host gives another packet another identification, RFC 6864 4: this is the same one, recorded again. Fast
+        // senders of datagrams begin anew within the window.
+        let is_recent = || arrivals.sent_since(group.last_sent) < FEWEST_IDENTS;
+        if packet.ident != 0 && group.live_sent > 1 && (packet.tcp.is_some() || is_recent()) {
             entry.state = State::Copy;
             self.window.push(*entry);
             self.groups.put(entry.group, group);
             return;
         }
+        entry.order = arrivals.send();
+        group.last_sent = entry.order;
         if let Some(tcp) = packet.tcp {
             entry.is_again = self.streams.send(&packet, tcp);
         }
-        let path = self.arrivals.entry((entry.sender, entry.receiver));
-        entry.order = path.or_default().send();
         let place = self.window.push(*entry);
         if let Some(tcp) = self.resegmented_numbers(entry) {
             self.groups.put(entry.group, group);

@@ -57,6 +57,13 @@ impl Matcher {
                 }
             }
             (_, State::Copy) => (row.fate, row.evidence) = (Fate::Duplicated, Evidence::Copy),
+            (_, State::Waiting) if self.known.divided.contains(&entry.packet.direction) => {
+                row.evidence = Evidence::Merged;
+                match entry.side {
+                    Side::Sent => group.sent.leave(place, entry.next),
+                    Side::Received => group.received.leave(place, entry.next),
+                }
+            }
             (Side::Sent, State::Waiting) => {
                 if !(group.is_ambiguous && group.has_match) {
                     (row.fate, row.evidence) = self.absent(entry, entry.packet.tcp);

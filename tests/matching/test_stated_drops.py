@@ -1,0 +1,66 @@
+"""A pcapng file that says how many packets were dropped: an absence in it proves no loss."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import build
+import pytest
+
+MS = 1_000_000
+DELAY = 5 * MS
+A, B = ("10.0.0.1", 5), ("10.0.0.2", 6)
+MISSING = (7, 20)
+
+
+def datagram(number: int, *, answers: bool) -> bytes:
+    """The UDP datagram of A, or its answer."""
+    (source, sport), (target, dport) = (B, A) if answers else (A, B)
+    content = build.datagram(sport, dport, 20)
+    return build.ethernet(build.ip(source, target, 17, content, ident=number + 1))
+
+
+def statistics(code: int, count: int) -> bytes:
+    """An Interface Statistics Block."""
+    return build.block(
+        5, struct.pack("<III", 0, 0, 0) + build.option(code, struct.pack("<Q", count))
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_packet", "behind", "is_complete"),
+    [
+        (0, b"", True),
+        (0, statistics(5, 0) + statistics(7, 0), True),
+        (3, b"", False),
+        # dropped by the interface, and by the kernel
+        (0, statistics(5, 2), False),
+        (0, statistics(7, 2), False),
+    ],
+)
+def test_drops_that_the_file_states_are_a_gap(
+    of_packet: int, behind: bytes, is_complete: bool, tmp_path: Path, match, table
+) -> None:
+    sent, arrived = [], []
+    for number in range(30):
+        time = 10 * number * MS
+        there, back = (datagram(number, answers=answers) for answers in (False, True))
+        sent += [(time, there), (time + 2 * DELAY, back)]
+        arrived += [] if number in MISSING else [(time + DELAY, there)]
+        arrived.append((time + DELAY, back))
+    (tmp_path / "a.pcap").write_bytes(build.pcap(sorted(sent)))
+    lost_before = [build.option(4, struct.pack("<Q", of_packet))] if of_packet else []
+    blocks = [
+        build.enhanced(build.START_NS + time, frame, *(lost_before if place == 9 else []))
+        for place, (time, frame) in enumerate(arrived)
+    ]
+    described = build.interface(build.option(9, b"\x09"))
+    (tmp_path / "b.pcapng").write_bytes(build.SECTION + described + b"".join(blocks) + behind)
+    named = (f"--address=a={A[0]}", f"--address=b={B[0]}")
+    assert match(tmp_path / "a.pcap", tmp_path / "b.pcapng", *named).returncode == 0
+    rows = table("fates").filter(sender="a").sort("time_sent")
+    found = rows["fate", "evidence"].rows()
+    missing = ("lost", "absent") if is_complete else ("unknown", "incomplete")
+    for number, fate in enumerate(found):
+        assert fate == (missing if number in MISSING else ("delivered", "matched"))
