@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rayon::prelude::*;
 
-use crate::capture::chunk::ChunkOptions;
+use crate::capture::chunk::{Chunk, ChunkOptions};
 use crate::capture::merge::{Found, Reading, Waiting};
 use crate::common::budget::{Budget, grouped};
 use crate::common::error::Error;
@@ -17,7 +17,7 @@ use crate::pipeline::care::Care;
 use crate::pipeline::counting::Counting;
 use crate::pipeline::options::Options;
 use crate::pipeline::schedule;
-use crate::sift::SiftOptions;
+use crate::sift::{SiftOptions, Sifter};
 use crate::tables::{self, Sink, Table};
 use crate::track::{Connections, EarlyParts, States};
 
@@ -71,67 +71,39 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Reads all packets; nothing where something was noticed that this care cannot decide. Rows that are made of all packets are
-    /// still to be made.
+    /// Reads all packets; returns nothing where something was noticed that this care cannot decide. `finish` makes the rows
+    /// that are made of all packets.
     pub(super) fn read(
         &mut self,
         inputs: Vec<Waiting>,
         sink: &dyn Sink,
     ) -> Result<Option<Found>, Error> {
-        let options = self.options;
-        let without = options.without_fast;
-        let (connections, counting) = (&mut self.connections, &mut self.counting);
-        let (progress, budget) = (self.progress, self.budget);
-        let wanted = ChunkOptions {
-            with_places: counting.packets.is_some(),
-            verify: options.verify_checksums,
-            without_fast_frames: without.has(FastWays::FRAMES),
-            with_owners: false,
-            with_identities: false,
-            by_network: options.by_network,
-            with_rdma: options.tables.contains(&Table::Rdma),
-        };
         let is_full = self.care == Care::Full;
-        let sifter = self.care.waits().then(|| {
-            let options = SiftOptions {
-                window_ns: options.order_window_ns,
-                window_packets: options.order_window_packets,
-                keep_duplicates: options.keep_duplicates,
-                only_order: !is_full,
-            };
-            let chunk = connections.chunk(ChunkOptions {
-                with_places: true,
-                with_owners: true,
-                with_identities: is_full,
-                // They distinguish copies from packets that were sent again, whatever tables are wanted.
-                with_rdma: is_full || wanted.with_rdma,
-                ..wanted
-            });
-            (connections.sifter(options), chunk)
-        });
+        let wanted = self.chunk_options();
+        let window_ns = self.options.order_window_ns;
         let notice = Notice::new(
-            !is_full && !options.keep_duplicates,
-            !self.care.waits() && options.order_window_ns > 0,
+            !is_full && !self.options.keep_duplicates,
+            !self.care.waits() && window_ns > 0,
         );
         let mut reading = Reading::new(
             inputs,
-            &options.manifests,
+            &self.options.manifests,
             (
-                without.has(FastWays::BLOCKS),
-                (self.care == Care::Near).then_some(options.order_window_ns),
+                self.options.without_fast.has(FastWays::BLOCKS),
+                (self.care == Care::Near).then_some(window_ns),
             ),
-            progress,
+            self.progress,
             (notice, self.suspicion.clone(), !is_full),
-            sifter,
+            self.care.waits().then(|| self.sifter(wanted)),
         );
         schedule::pass(
             &mut reading,
             wanted,
-            connections,
-            counting,
+            &mut self.connections,
+            &mut self.counting,
             sink,
-            progress,
-            budget,
+            self.progress,
+            self.budget,
         )?;
         let found = reading.finish();
         if !is_full && self.suspicion.is_raised() {
@@ -139,6 +111,39 @@ impl<'a> Pass<'a> {
         }
         self.check_end()?;
         Ok(Some(found))
+    }
+
+    /// What chunks keep of packets, by the tables that are wanted.
+    fn chunk_options(&self) -> ChunkOptions {
+        ChunkOptions {
+            with_places: self.counting.packets.is_some(),
+            verify: self.options.verify_checksums,
+            without_fast_frames: self.options.without_fast.has(FastWays::FRAMES),
+            with_owners: false,
+            with_identities: false,
+            by_network: self.options.by_network,
+            with_rdma: self.options.tables.contains(&Table::Rdma),
+        }
+    }
+
+    /// What packets are sifted by, and the chunk that they are taken from.
+    fn sifter(&self, wanted: ChunkOptions) -> (Sifter, Chunk) {
+        let is_full = self.care == Care::Full;
+        let sifter = self.connections.sifter(SiftOptions {
+            window_ns: self.options.order_window_ns,
+            window_packets: self.options.order_window_packets,
+            keep_duplicates: self.options.keep_duplicates,
+            only_order: !is_full,
+        });
+        let chunk = self.connections.chunk(ChunkOptions {
+            with_places: true,
+            with_owners: true,
+            with_identities: is_full,
+            // They distinguish copies from packets that were sent again, whatever tables are wanted.
+            with_rdma: is_full || wanted.with_rdma,
+            ..wanted
+        });
+        (sifter, chunk)
     }
 
     /// Fails where there is no room for putting the last rows in order.

@@ -13,7 +13,7 @@ use crate::pipeline::options::Options;
 use crate::pipeline::pass::{Known, Pass};
 use crate::source::Input;
 use crate::tables::{Sink, Table};
-use crate::track::Connections;
+use crate::track::{Connections, States};
 
 /// What was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,50 +57,11 @@ fn run_here(
     sink: &mut dyn Sink,
     progress: &Progress,
 ) -> Result<Summary, Error> {
-    let stream = inputs.iter().any(Input::is_stream);
     let budget = Budget::new(options.memory);
-    // Rows that are handed on while reading cannot be taken back by every sink.
-    let early = [Table::Packets, Table::Messages];
-    let hands_on = early.iter().any(|table| options.tables.contains(table));
-    let may_restart = !stream && (sink.can_restart() || !hands_on);
-    let mut care = if !may_restart || options.without_fast.has(FastWays::QUICK) {
-        Care::Full
-    } else {
-        Care::Little
-    };
-    let mut known = Known::default();
-    let (mut pass, found) = loop {
-        let mut pass = Pass::new(options, progress, &budget, &known, care);
-        pass.counting.settles = !stream && (care == Care::Full || sink.can_restart());
-        let Some(found) = pass.read(in_time_order(inputs)?, sink)? else {
-            care = care.after(&pass.suspicion, inputs.len(), options);
-            restart_all(options, sink)?;
-            continue;
-        };
-        // Parts of a packet may come before the first one, which alone has ports: then all rows come again.
-        let early = &pass.connections.fragments.early;
-        let wanted = known.early.is_empty() && !early.is_empty() && !stream;
-        if !wanted || !restart_all(options, sink)? {
-            break (pass, found);
-        }
-        known.early.clone_from(early);
-    };
+    let mut reader = Reader::new(inputs, options, progress, &budget, sink);
+    let (mut pass, found) = reader.read(sink)?;
     pass.finish(&found, sink)?;
-    if !stream {
-        let connections = &mut pass.connections;
-        let tables = restart_wrong(connections, options, sink)?;
-        if !tables.is_empty() {
-            let only = Options {
-                tables,
-                ..options.clone()
-            };
-            known.turned = connections.turned.iter().copied().collect();
-            let mut second = Pass::new(&only, progress, &budget, &known, care);
-            if let Some(found) = second.read(again(inputs, &found)?, sink)? {
-                second.finish(&found, sink)?;
-            }
-        }
-    }
+    reader.correct(&pass.connections, &found, sink)?;
     let summary = Summary {
         files: found.files,
         packets: pass.counting.number,
@@ -109,16 +70,107 @@ fn run_here(
         connections: pass.connections.len() as u64,
         damage: found.damage,
     };
-    let states = pass.counting.states;
+    end(pass.counting.states, options, sink)?;
+    Ok(summary)
+}
+
+/// Ends the tables, and frees the states meanwhile.
+fn end(states: States, options: &Options, sink: &mut dyn Sink) -> Result<(), Error> {
     if options.process_ends {
         std::mem::forget(states);
-        sink.end()?;
     } else if several_threads() {
-        rayon::join(|| sink.end(), || states.free()).0?;
-    } else {
-        sink.end()?;
+        return rayon::join(|| sink.end(), || states.free()).0;
     }
-    Ok(summary)
+    sink.end()
+}
+
+/// Reads inputs as often as it takes.
+struct Reader<'a> {
+    inputs: &'a [Input],
+    options: &'a Options,
+    progress: &'a Progress,
+    budget: &'a Budget,
+    is_stream: bool,
+    care: Care,
+    known: Known,
+}
+
+impl<'a> Reader<'a> {
+    fn new(
+        inputs: &'a [Input],
+        options: &'a Options,
+        progress: &'a Progress,
+        budget: &'a Budget,
+        sink: &dyn Sink,
+    ) -> Self {
+        let is_stream = inputs.iter().any(Input::is_stream);
+        // Rows that are handed on while reading cannot be taken back by every sink.
+        let early = [Table::Packets, Table::Messages];
+        let hands_on = early.iter().any(|table| options.tables.contains(table));
+        let may_restart = !is_stream && (sink.can_restart() || !hands_on);
+        let care = if !may_restart || options.without_fast.has(FastWays::QUICK) {
+            Care::Full
+        } else {
+            Care::Little
+        };
+        Self {
+            inputs,
+            options,
+            progress,
+            budget,
+            is_stream,
+            care,
+            known: Known::default(),
+        }
+    }
+
+    /// Reads all packets; again where something odd was noticed, or where fragments came before what they are part of.
+    fn read(&mut self, sink: &mut dyn Sink) -> Result<(Pass<'a>, Found), Error> {
+        loop {
+            let (known, care) = (&self.known, self.care);
+            let mut pass = Pass::new(self.options, self.progress, self.budget, known, care);
+            pass.counting.settles = !self.is_stream && (care == Care::Full || sink.can_restart());
+            let Some(found) = pass.read(in_time_order(self.inputs)?, sink)? else {
+                self.care = care.after(&pass.suspicion, self.inputs.len(), self.options);
+                restart_all(self.options, sink)?;
+                continue;
+            };
+            // Parts of a packet may come before the first one, which alone has ports: then all rows come again.
+            let early = &pass.connections.fragments.early;
+            let is_wanted = self.known.early.is_empty() && !early.is_empty() && !self.is_stream;
+            if !is_wanted || !restart_all(self.options, sink)? {
+                return Ok((pass, found));
+            }
+            self.known.early.clone_from(early);
+        }
+    }
+
+    /// Writes the tables again whose rows later packets proved wrong.
+    fn correct(
+        &mut self,
+        connections: &Connections,
+        found: &Found,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Error> {
+        if self.is_stream {
+            return Ok(());
+        }
+        let tables = restart_wrong(connections, self.options, sink)?;
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let options = Options {
+            tables,
+            ..self.options.clone()
+        };
+        self.known.turned = connections.turned.iter().copied().collect();
+        let (known, care) = (&self.known, self.care);
+        let mut pass = Pass::new(&options, self.progress, self.budget, known, care);
+        if let Some(found) = pass.read(again(self.inputs, found)?, sink)? {
+            pass.finish(&found, sink)?;
+        }
+        Ok(())
+    }
 }
 
 /// Forgets the rows that later packets proved wrong; the tables that are to be written again. A SYN may come long

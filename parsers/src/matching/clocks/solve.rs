@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use foldhash::fast::RandomState;
-
-use super::Clocks;
 use super::bounds::Bounds;
 use super::fit::{Fit, Stretch, UNKNOWN};
-use super::solved::{Line, Method, Piece, Solved};
+use super::solved::{Fits, Line, Method, Piece, Solved};
 use super::steps::{self, Step};
+use super::{Clocks, PairReading};
 
 impl Clocks {
     /// Finds the clocks. `kernels`: hosts with the same one have the same number.
@@ -52,50 +50,23 @@ impl Clocks {
         most.map_or(0, |(place, _)| place)
     }
 
+    /// Finds the clocks between two steps.
     fn piece(&self, (from, to): (i64, i64), kernels: &[Option<usize>], reference: usize) -> Piece {
-        let mut fits = HashMap::default();
-        for (&pair, windows) in &self.pairs {
-            if let Some(fit) = Fit::new(&Stretch::gather(windows.all(), from, to)) {
-                fits.insert(pair, fit);
-            }
-        }
-        let readings: Vec<_> = self
-            .readings
-            .iter()
-            .filter(|read| (from..=to).contains(&read.time))
-            .collect();
-        let times = || readings.iter().map(|read| read.time);
+        let fits = self.fit_pairs(from, to);
+        let in_piece = |reading: &&PairReading| (from..=to).contains(&reading.time);
+        let readings: Vec<_> = self.readings.iter().filter(in_piece).collect();
+        let times = || readings.iter().map(|reading| reading.time);
         let begins = fits.values().map(|fit| fit.from).chain(times());
         let ends = fits.values().map(|fit| fit.to).chain(times());
         let (from, to) = (begins.min().unwrap_or(from), ends.max().unwrap_or(to));
-        let clocks = self.rough.len();
         let mut inconsistent = BTreeSet::new();
         let bounds = [from, to].map(|time| {
-            let mut bounds = Bounds::new(clocks);
-            for (&(first, second), fit) in &fits {
-                bounds.limit(usize::from(first), usize::from(second), fit.bounds(time));
-            }
-            for read in &readings {
-                let ((first, second), (least, most)) = (read.pair, read.bounds);
-                let fit = fits.get(&(first, second));
-                let (slope, error) = fit.map_or((0.0, UNKNOWN), |fit| (fit.slope, fit.slope_error));
-                let passed = time.saturating_sub(read.time) as f64;
-                let (drift, wide) = (slope * passed, error * passed.abs());
-                let bounds_then = (least + drift - wide, most + drift + wide);
-                bounds.limit(usize::from(first), usize::from(second), bounds_then);
-            }
-            for (first, kernel) in kernels.iter().enumerate() {
-                for (second, other) in kernels.iter().enumerate().skip(first + 1) {
-                    if kernel.is_some() && kernel == other {
-                        let ahead = self.rough[second].saturating_sub(self.rough[first]);
-                        bounds.limit(first, second, (-ahead as f64, -ahead as f64));
-                    }
-                }
-            }
+            let bounds = self.bounds_at(time, &fits, &readings, kernels);
             let (bounds, removed) = bounds.reconcile(reference);
             inconsistent.extend(removed);
             bounds
         });
+        let clocks = self.rough.len();
         let lines: Vec<Option<Line>> = (0..clocks)
             .map(|clock| {
                 let is_known = !inconsistent.contains(&clock) && !inconsistent.contains(&reference);
@@ -103,7 +74,7 @@ impl Clocks {
             })
             .collect();
         let with_reading = |clock: usize| {
-            let pairs = readings.iter().map(|read| read.pair);
+            let pairs = readings.iter().map(|reading| reading.pair);
             let mut hosts = pairs.flat_map(|(first, second)| [first, second]);
             hosts.any(|host| usize::from(host) == clock)
         };
@@ -128,6 +99,55 @@ impl Clocks {
             bounds,
         }
     }
+
+    /// Lays lines through the packets of each pair in this time.
+    fn fit_pairs(&self, from: i64, to: i64) -> Fits {
+        let mut fits = HashMap::default();
+        for (&pair, windows) in &self.pairs {
+            if let Some(fit) = Fit::new(&Stretch::gather(windows.all(), from, to)) {
+                fits.insert(pair, fit);
+            }
+        }
+        fits
+    }
+
+    /// What packets, readings and kernels say at `time` of all differences of clocks.
+    fn bounds_at(
+        &self,
+        time: i64,
+        fits: &Fits,
+        readings: &[&PairReading],
+        kernels: &[Option<usize>],
+    ) -> Bounds {
+        let mut bounds = Bounds::new(self.rough.len());
+        let mut limit = |(first, second): (u16, u16), limits: (f64, f64)| {
+            bounds.limit(usize::from(first), usize::from(second), limits);
+        };
+        for (&pair, fit) in fits {
+            limit(pair, fit.bounds(time));
+        }
+        for reading in readings {
+            limit(reading.pair, carry(reading, fits.get(&reading.pair), time));
+        }
+        for (first, kernel) in kernels.iter().enumerate() {
+            for (second, other) in kernels.iter().enumerate().skip(first + 1) {
+                if kernel.is_some() && kernel == other {
+                    let ahead = self.rough[second].saturating_sub(self.rough[first]);
+                    bounds.limit(first, second, (-ahead as f64, -ahead as f64));
+                }
+            }
+        }
+        bounds
+    }
+}
+
+/// What a reading says at another time, by the drift that packets show of its clocks.
+fn carry(reading: &PairReading, fit: Option<&Fit>, time: i64) -> (f64, f64) {
+    let (least, most) = reading.bounds;
+    let (slope, error) = fit.map_or((0.0, UNKNOWN), |fit| (fit.slope, fit.slope_error));
+    let passed = time.saturating_sub(reading.time) as f64;
+    let (drift, wide) = (slope * passed, error * passed.abs());
+    (least + drift - wide, most + drift + wide)
 }
 
 /// The middle between what bounds leave at both ends.
@@ -157,11 +177,7 @@ fn line(
 }
 
 /// Which points have packets with the reference, or with others that have.
-fn linked(
-    fits: &HashMap<(u16, u16), Fit, RandomState>,
-    reference: usize,
-    clocks: usize,
-) -> Vec<bool> {
+fn linked(fits: &Fits, reference: usize, clocks: usize) -> Vec<bool> {
     let mut linked = vec![false; clocks];
     let mut ready = vec![reference];
     while let Some(here) = ready.pop() {

@@ -81,6 +81,9 @@ impl Line {
     }
 }
 
+/// Lines through the packets of pairs of points.
+pub(super) type Fits = HashMap<(u16, u16), Fit, RandomState>;
+
 /// The time from one step to the next.
 #[derive(Debug)]
 pub(super) struct Piece {
@@ -88,7 +91,7 @@ pub(super) struct Piece {
     pub(super) to: i64,
     pub(super) lines: Vec<Option<Line>>,
     pub(super) methods: Vec<Method>,
-    pub(super) fits: HashMap<(u16, u16), Fit, RandomState>,
+    pub(super) fits: Fits,
     /// Bounds of all differences at the beginning and at the end.
     pub(super) bounds: [Bounds; 2],
 }

@@ -94,7 +94,7 @@ impl Grouping {
     /// Sorts the packets by the number of their connection, and makes the groups; packets of no connection are left out.
     /// A stable radix sort, least significant digit first.
     fn sort(&mut self, by_run: bool) {
-        let digits = Digits::of(self.connections, self.numbers.len());
+        let digits = Digits::new(self.connections, self.numbers.len());
         if by_run {
             self.sort_runs(digits);
         } else {
@@ -218,7 +218,7 @@ struct Digits {
 
 impl Digits {
     /// The digits for so many `connections`, by which so many `packets` are sorted.
-    fn of(connections: usize, packets: usize) -> Self {
+    fn new(connections: usize, packets: usize) -> Self {
         let bits = (usize::BITS - connections.leading_zeros()).max(1);
         let most = if packets < MANY { DIGIT } else { LARGE_DIGIT };
         let passes = bits.div_ceil(most);

@@ -38,7 +38,7 @@ struct Span {
 
 impl Span {
     #[inline]
-    fn of(segment: &Segment, from: i64) -> Self {
+    fn new(segment: &Segment, from: i64) -> Self {
         let payload = i64::from(segment.payload);
         let (syn, fin) = (segment.has(flag::SYN), segment.has(flag::FIN));
         Self {
@@ -87,7 +87,7 @@ impl Tcp {
         options: &TcpOptions,
         ended: &mut Ended<'_>,
     ) {
-        let span = Span::of(segment, self.unwrap(segment.seq));
+        let span = Span::new(segment, self.unwrap(segment.seq));
         self.begin(&span);
         if segment.has(flag::RST) {
             self.rst_packets += 1;

@@ -3,7 +3,7 @@
 use super::{Connections, NONE};
 use crate::capture::chunk::Chunk;
 use crate::common::memory::prefetch;
-use crate::decode::segment::{Owner, OwnerKind};
+use crate::decode::segment::{Owner, OwnerKind, Segment};
 
 /// Packets whose connections are guessed together.
 const AHEAD: usize = 16;
@@ -11,8 +11,8 @@ const AHEAD: usize = 16;
 const CACHED: usize = 1024;
 
 impl Connections {
-    /// Appends the connection of each packet of `chunk` that is not found yet, or [`NONE`], to `numbers`; how many
-    /// came in runs. `before` connections there were before the chunk.
+    /// Appends the connection of each packet of `chunk` that is not found yet, or [`NONE`], to `numbers`; returns how many
+    /// packets came in runs. There were `before` connections before the chunk.
     pub(crate) fn assign(
         &mut self,
         chunk: &mut Chunk,
@@ -31,29 +31,7 @@ impl Connections {
                 self.guess(owners, guessed, numbers);
                 guessed += AHEAD;
             }
-            let guess = numbers[position];
-            let known = self.list.get_mut(guess).filter(|connection| {
-                connection.is(&owner.key) && !connection.ended_before(segment, self.idle_ns)
-            });
-            let (number, turned) = if let Some(connection) = known {
-                (self.last, self.slots[usize::from(owner.slot)]) = (guess, guess);
-                (
-                    guess,
-                    connection.take(segment, &mut self.throughput, &self.suspicion),
-                )
-            } else if owner.kind == OwnerKind::None {
-                (NONE, false)
-            } else {
-                let number = self.number(owner, segment);
-                let turned = self.list.get_mut(number).is_some_and(|connection| {
-                    if owner.kind == OwnerKind::Refused {
-                        connection.take_refused(segment, &mut self.throughput);
-                        return false;
-                    }
-                    connection.take(segment, &mut self.throughput, &self.suspicion)
-                });
-                (number, turned)
-            };
+            let (number, turned) = self.assign_packet(owner, segment, numbers[position]);
             if turned && number < before {
                 self.turned.push(number);
             }
@@ -63,10 +41,7 @@ impl Connections {
                 let end = guessed.min(numbers.len());
                 numbers[position..end].fill(NONE);
             }
-            let run = owners[position..]
-                .iter()
-                .take_while(|owner| self.runs && owner.kind == OwnerKind::Run);
-            let run = position..position + run.count();
+            let run = position..position + self.count_run(&owners[position..]);
             // One alone is soon taken in.
             if run.len() > 1
                 && let Some(connection) = self.list.get_mut(number)
@@ -78,6 +53,39 @@ impl Connections {
             }
         }
         in_runs
+    }
+
+    /// Finds the connection of a packet, for which `guess` is tried first, and counts the packet in it; also whether that
+    /// turned the connection.
+    #[inline]
+    fn assign_packet(&mut self, owner: &Owner, segment: &mut Segment, guess: u32) -> (u32, bool) {
+        let guessed = self.list.get_mut(guess).filter(|connection| {
+            connection.is(&owner.key) && !connection.ended_before(segment, self.idle_ns)
+        });
+        if let Some(connection) = guessed {
+            (self.last, self.slots[usize::from(owner.slot)]) = (guess, guess);
+            let turned = connection.take(segment, &mut self.throughput, &self.suspicion);
+            return (guess, turned);
+        }
+        if owner.kind == OwnerKind::None {
+            return (NONE, false);
+        }
+        let number = self.number(owner, segment);
+        let turned = self.list.get_mut(number).is_some_and(|connection| {
+            if owner.kind == OwnerKind::Refused {
+                connection.take_refused(segment, &mut self.throughput);
+                return false;
+            }
+            connection.take(segment, &mut self.throughput, &self.suspicion)
+        });
+        (number, turned)
+    }
+
+    /// Counts the packets at the start of `owners` that are a run of the connection before them.
+    #[inline]
+    fn count_run(&self, owners: &[Owner]) -> usize {
+        let is_run = |owner: &&Owner| self.runs && owner.kind == OwnerKind::Run;
+        owners.iter().take_while(is_run).count()
     }
 
     /// Guesses the connections of the packets from `from` on, by their hashes alone, and asks for their memory and for

@@ -38,16 +38,7 @@ impl Limits {
         if self.recovering {
             lengthen(&mut self.times.network_ns, span);
         } else if self.room == Room::Full {
-            // The window reopened at the release; later than that an application with nothing queued was not ready.
-            let late = self.short && age.is_some() && !self.released_soon(sent.time, rtt);
-            let after = if late {
-                age.map_or(0, |age| age.min(gap))
-            } else {
-                0
-            };
-            lengthen(&mut self.times.receiver_ns, span - after);
-            self.full_less_little_ns += THRESHOLDS.little_room * span as f32;
-            lengthen(&mut self.times.app_ns, after);
+            self.waited_for_room(span, age, gap, sent, rtt);
         } else if self.room == Room::Little
             && !self.short
             && self.was_released(sent.time, rtt)
@@ -61,6 +52,16 @@ impl Limits {
             self.recent.end(sent.time, rtt, &mut self.times);
             self.full_less_little_ns /= 2.0;
         }
+    }
+
+    /// The window was full, `gap` nanoseconds ago; an acknowledgement came `age` before the send, if one did.
+    fn waited_for_room(&mut self, span: i64, age: Option<i64>, gap: i64, sent: &Sent, rtt: &Rtt) {
+        // The window reopened at the release; later than that an application with nothing queued was not ready.
+        let is_late = self.short && !self.released_soon(sent.time, rtt);
+        let after = age.filter(|_| is_late).map_or(0, |age| age.min(gap));
+        lengthen(&mut self.times.receiver_ns, span - after);
+        self.full_less_little_ns += THRESHOLDS.little_room * span as f32;
+        lengthen(&mut self.times.app_ns, after);
     }
 
     /// The receiver did not hold back what came next.
@@ -77,24 +78,36 @@ impl Limits {
             }
             return lengthen(&mut self.times.app_ns, wait.span_ns);
         }
-        let waking = THRESHOLDS.waking_ns + i64::from(rtt.smoothed_ns / 512);
-        let at_once = wait.age_ns.is_some_and(|age| age <= THRESHOLDS.kernel_ns);
-        let woken = !at_once && wait.age_ns.is_some_and(|age| age <= waking);
-        let by_none = !at_once && !woken;
         // Without PUSH more was queued, unless Nagle's algorithm held the short end of a write back.
-        let backlog = !self.short && !self.push;
-        let empty = self.short || self.push && self.alone;
-        let kind = if backlog && !self.held {
+        let is_backlog = !self.short && !self.push;
+        if is_backlog && !self.held {
             return lengthen(&mut self.times.network_ns, wait.span_ns);
-        } else if drained && self.held {
-            WaitKind::HeldDrained
-        } else if drained && !at_once && !empty {
-            WaitKind::Drained
-        } else if by_none && (self.short || backlog) {
+        }
+        let Some(kind) = self.kind_of(wait, drained, is_backlog, rtt) else {
             if self.short || wait.age_ns.is_some() {
                 self.recent.owned(wait.span_ns);
             }
             return lengthen(&mut self.times.app_ns, wait.span_ns);
+        };
+        if !self.recent.add(kind, wait) {
+            // Nothing but an application leaves data alone for seconds.
+            lengthen(&mut self.times.app_ns, wait.span_ns);
+        }
+    }
+
+    /// The kind of a wait that those around it explain; none where the application alone was waited for.
+    fn kind_of(&self, wait: &Wait, drained: bool, is_backlog: bool, rtt: &Rtt) -> Option<WaitKind> {
+        let waking = THRESHOLDS.waking_ns + i64::from(rtt.smoothed_ns / 512);
+        let at_once = wait.age_ns.is_some_and(|age| age <= THRESHOLDS.kernel_ns);
+        let woken = !at_once && wait.age_ns.is_some_and(|age| age <= waking);
+        let by_none = !at_once && !woken;
+        let empty = self.short || self.push && self.alone;
+        Some(if drained && self.held {
+            WaitKind::HeldDrained
+        } else if drained && !at_once && !empty {
+            WaitKind::Drained
+        } else if by_none && (self.short || is_backlog) {
+            return None;
         } else if self.short {
             WaitKind::Empty
         } else if empty && woken {
@@ -110,11 +123,7 @@ impl Limits {
                 (true, ..) if wait.age_ns.is_none() => WaitKind::HeldClocked,
                 (true, ..) => WaitKind::HeldPaced,
             }
-        };
-        if !self.recent.add(kind, wait) {
-            // Nothing but an application leaves data alone for seconds.
-            lengthen(&mut self.times.app_ns, wait.span_ns);
-        }
+        })
     }
 
     /// The shares up to now; what is left after the last wait counts to the last acknowledgement. `closed`: a
