@@ -1,4 +1,4 @@
-"""keeper.sh by a shell: what others could change is not used, and the machine is put back."""
+"""The keeper by a shell: what others could change is not used, and the machine is put back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from flowsweep.testbed import launch
-from flowsweep.testbed.machines.machine import KEEPER
+from flowsweep.testbed.machines import keeper
 
 NOBODY = 65534
 SECRET = "root:*:19000:0:99999:7:::\n"
@@ -48,9 +48,11 @@ def machine(tmp_path, namespaces):
     if os.geteuid() != 0:
         pytest.skip("needs root: to be several users")
     folder = tmp_path / "there" / "pc1"
+    whole_keeper = tmp_path / keeper.NAME
+    whole_keeper.write_bytes(keeper.script())
 
     def run(script: str) -> subprocess.CompletedProcess[str]:
-        whole = (UP + script).replace("KEEPER", str(KEEPER)).replace("FOLDER", str(folder))
+        whole = (UP + script).replace("KEEPER", str(whole_keeper)).replace("FOLDER", str(folder))
         kinds = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         return subprocess.run(
             ["unshare", *kinds, "bash", "-c", whole],

@@ -4,15 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::ahead::Ahead;
-use super::clocks::{ClockRow, Clocks, Reading as ClockReading, Solved};
+use super::clocks::{Clocks, Reading as ClockReading, Solved};
 use super::fate::{Evidence, Fate, FateRow};
 use super::first::First;
-use super::matcher::{Coverage, Findings, Known, Limits, Matcher};
+use super::matcher::{Coverage, Doubt, Findings, Known, Limits, Matcher};
 use super::nat;
 use super::offsets;
-use super::one_way::OneWayRow;
 use super::owners::Owners;
 use super::point::{Point, PointReader};
+use super::second::{Second, Tables};
 use super::sighting::{Recognition, Sighting};
 use super::summary::{ClockFound, Counts, MatchSummary, TranslationFound};
 use super::translation::Translation;
@@ -21,8 +21,6 @@ use crate::common::progress::Progress;
 
 /// Between two looks whether the work is to go on.
 const LOOK_EVERY: u64 = 1 << 12;
-/// Rows that are handed on together.
-const BATCH_ROWS: usize = 1 << 12;
 /// Sightings that may wait at once: some 350 bytes each.
 const MOST_WAITING: usize = 1 << 24;
 
@@ -65,19 +63,6 @@ impl MatchOptions {
     }
 }
 
-/// Takes rows, and the names of the points that these give numbers of.
-pub(crate) trait Tables {
-    fn fates(&mut self, rows: &[FateRow], names: &[String]) -> Result<(), Error>;
-    /// Takes rows about packets of `fates`.
-    fn one_way(
-        &mut self,
-        rows: &[OneWayRow],
-        fates: &[FateRow],
-        names: &[String],
-    ) -> Result<(), Error>;
-    fn clocks(&mut self, rows: &[ClockRow], names: &[String]) -> Result<(), Error>;
-}
-
 /// Matches the captures of `points`; what their packets tell goes to `tables`.
 pub(crate) fn match_points(
     points: &[Point],
@@ -102,60 +87,11 @@ pub(crate) fn match_points(
         },
         progress,
     };
-    let begin = || {
-        let mut clocks = Clocks::new(reading.offsets.clone());
-        for read in readings {
-            clocks.read(read);
-        }
-        First::new(clocks, points.len())
-    };
-    let mut first = begin();
-    let unread = |doubts| Known {
-        coverage: vec![Coverage::default(); points.len()],
-        doubts,
-        divided: HashSet::new(),
-    };
-    let (mut known, mut ends) = reading.pass(unread(HashMap::new()), &mut first)?;
-    let resegmented = first.resegmented();
-    if !resegmented.is_empty() {
-        first = begin();
-        (known, ends) = reading.pass(unread(resegmented), &mut first)?;
-    }
-    first.add_unmatched(&mut known.doubts);
-    known.divided = first.divided();
-    let lacks = first.lacks(&known.doubts);
-    for (number, (point, coverage)) in points.iter().zip(&mut known.coverage).enumerate() {
-        coverage.is_incomplete =
-            point.dropped > 0 || lacks.contains(&number) || ends.lacks_packets(number);
-        (coverage.shortest_ns, coverage.longest_ns) = first.delays[number].unwrap_or_default();
-        if let Some((from, to)) = point.span {
-            // Nothing that is under way at these times is missed between them and the packets.
-            coverage.see(reading.common(number, from));
-            coverage.see(reading.common(number, to));
-        }
-    }
-    let kernels: Vec<Option<usize>> = points.iter().map(|point| point.kernel).collect();
-    let clocks = first.clocks.solve(&kernels);
+    let (clocks, known) = reading.find_clocks(readings)?;
     let names: Vec<String> = points.iter().map(|point| point.name.clone()).collect();
     let rows = clocks.rows();
     tables.clocks(&rows, &names)?;
-    let mut second = Second {
-        names: &names,
-        clocks: &clocks,
-        rows: Vec::with_capacity(BATCH_ROWS),
-        delays: Vec::with_capacity(BATCH_ROWS),
-        counts: Counts::default(),
-        tables,
-        failure: None,
-    };
-    let (_, ends) = reading.pass(known, &mut second)?;
-    second.hand_over();
-    let Second {
-        counts, failure, ..
-    } = second;
-    if let Some(failure) = failure {
-        return Err(failure);
-    }
+    let (counts, ends) = reading.find_fates(known, &clocks, &names, tables)?;
     let (paths, outside) = counts.finish(&names);
     let by_host = |counts: Vec<u64>| names.iter().cloned().zip(counts).collect();
     Ok(MatchSummary {
@@ -203,6 +139,68 @@ impl Reading<'_> {
     /// A time of a point's clock in common time.
     fn common(&self, point: usize, time: i64) -> i64 {
         time.saturating_sub(self.offsets[point])
+    }
+
+    /// Reads all points once for the clocks, and again where interfaces cut or merged segments; also what is then known of
+    /// the captures.
+    fn find_clocks(&self, readings: &[ClockReading]) -> Result<(Solved, Known), Error> {
+        let mut first = self.begin(readings);
+        let (mut known, mut ends) = self.pass(self.unread(HashMap::new()), &mut first)?;
+        let resegmented = first.resegmented();
+        if !resegmented.is_empty() {
+            first = self.begin(readings);
+            (known, ends) = self.pass(self.unread(resegmented), &mut first)?;
+        }
+        first.add_unmatched(&mut known.doubts);
+        known.divided = first.divided();
+        self.complete_coverage(&mut known, &first, &ends);
+        let kernels: Vec<Option<usize>> = self.points.iter().map(|point| point.kernel).collect();
+        Ok((first.clocks.solve(&kernels), known))
+    }
+
+    fn begin(&self, readings: &[ClockReading]) -> First {
+        let mut clocks = Clocks::new(self.offsets.clone());
+        for reading in readings {
+            clocks.read(reading);
+        }
+        First::new(clocks, self.points.len())
+    }
+
+    /// What is known before anything was read, but for `doubts`.
+    fn unread(&self, doubts: HashMap<(u16, u16), Doubt>) -> Known {
+        Known {
+            coverage: vec![Coverage::default(); self.points.len()],
+            doubts,
+            divided: HashSet::new(),
+        }
+    }
+
+    /// Adds what the first reading says of the captures: which are incomplete, how long packets are under way.
+    fn complete_coverage(&self, known: &mut Known, first: &First, ends: &Ends) {
+        let lacks = first.lacks(&known.doubts);
+        for (number, (point, coverage)) in self.points.iter().zip(&mut known.coverage).enumerate() {
+            coverage.is_incomplete =
+                point.dropped > 0 || lacks.contains(&number) || ends.lacks_packets(number);
+            (coverage.shortest_ns, coverage.longest_ns) = first.delays[number].unwrap_or_default();
+            if let Some((from, to)) = point.span {
+                // Nothing that is under way at these times is missed between them and the packets.
+                coverage.see(self.common(number, from));
+                coverage.see(self.common(number, to));
+            }
+        }
+    }
+
+    /// Reads all points once more for the fates of their packets, which go to `tables`.
+    fn find_fates(
+        &self,
+        known: Known,
+        clocks: &Solved,
+        names: &[String],
+        tables: &mut dyn Tables,
+    ) -> Result<(Counts, Ends), Error> {
+        let mut second = Second::new(names, clocks, tables);
+        let (_, ends) = self.pass(known, &mut second)?;
+        Ok((second.finish()?, ends))
     }
 
     /// Reads all points once.
@@ -285,49 +283,4 @@ fn outside(
         lost_bytes: None,
         reordered_by: None,
     }
-}
-
-/// Hands on the rows.
-struct Second<'a> {
-    names: &'a [String],
-    clocks: &'a Solved,
-    rows: Vec<FateRow>,
-    delays: Vec<OneWayRow>,
-    counts: Counts,
-    tables: &'a mut dyn Tables,
-    failure: Option<Error>,
-}
-
-impl Second<'_> {
-    fn hand_over(&mut self) {
-        if self.failure.is_none() && !self.rows.is_empty() {
-            self.failure = self.tables.fates(&self.rows, self.names).err();
-        }
-        if self.failure.is_none() && !self.delays.is_empty() {
-            let tables = &mut self.tables;
-            self.failure = tables.one_way(&self.delays, &self.rows, self.names).err();
-        }
-        self.rows.clear();
-        self.delays.clear();
-    }
-}
-
-impl Findings for Second<'_> {
-    fn check(&mut self) -> Result<(), Error> {
-        self.failure.take().map_or(Ok(()), Err)
-    }
-
-    fn fate(&mut self, row: &FateRow) {
-        self.counts.add(row);
-        if let Some(delay) = OneWayRow::new(self.rows.len(), row, self.clocks) {
-            self.counts.add_delay(&delay);
-            self.delays.push(delay);
-        }
-        self.rows.push(*row);
-        if self.rows.len() == BATCH_ROWS {
-            self.hand_over();
-        }
-    }
-
-    fn matched(&mut self, _path: (u16, u16), _sent: i64, _received: i64) {}
 }

@@ -20,7 +20,7 @@ use crate::common::threads::several_threads;
 use crate::pipeline::counting::Counting;
 use crate::pipeline::stages::{Count, Find, Portion, Read};
 use crate::tables::Sink;
-use crate::track::{Connections, Grouping};
+use crate::track::Connections;
 
 /// Chunks under way at most where several threads work on them; more gained nothing.
 const CHUNKS: usize = 3;
@@ -35,46 +35,51 @@ pub(crate) fn pass(
     progress: &Progress,
     budget: &Budget,
 ) -> Result<(), Error> {
-    let mut sizes = Sizes::new(!counting.settles, CHUNKS);
+    let sizes = Sizes::new(!counting.settles, CHUNKS);
     let mut free = Vec::new();
     for _ in 0..if several_threads() { CHUNKS } else { 1 } {
-        free.push(Portion {
-            chunk: connections.chunk(chunks),
-            grouping: Grouping::default(),
-            settled: None,
-            size: 0,
-            growth: 0,
-        });
+        free.push(Portion::new(connections.chunk(chunks)));
     }
-    let mut read = Read {
-        reading,
-        number: 0,
-        until: 0,
-        more: true,
-    };
-    let mut find = Find {
-        connections,
-        settles: counting.settles_throughput(),
-        number: 0,
-        budget,
-        progress,
-        until_checked: 0,
-    };
-    let mut count = Count {
+    let settles = counting.settles_throughput();
+    let read = Read::new(reading);
+    let find = Find::new(connections, settles, budget, progress);
+    let count = Count {
         counting,
         sink,
         progress,
     };
-    if !several_threads() {
-        let mut portion = free.remove(0);
-        while read.more {
-            read.begin(&mut portion, sizes.next());
-            read.take_and_find(&mut find, &mut portion)?;
-            portion.decide(&mut sizes);
-            count.take(&mut portion)?;
-        }
-        return Ok(());
+    if several_threads() {
+        pass_together(free, sizes, read, find, count)
+    } else {
+        pass_alone(free.remove(0), sizes, read, find, count)
     }
+}
+
+/// One thread takes one chunk after the other through all stages.
+fn pass_alone(
+    mut portion: Portion,
+    mut sizes: Sizes,
+    mut read: Read<'_, '_>,
+    mut find: Find<'_>,
+    mut count: Count<'_>,
+) -> Result<(), Error> {
+    while read.more {
+        read.begin(&mut portion, sizes.next());
+        read.take_and_find(&mut find, &mut portion)?;
+        portion.decide(&mut sizes);
+        count.take(&mut portion)?;
+    }
+    Ok(())
+}
+
+/// Several threads take several chunks through the stages.
+fn pass_together(
+    free: Vec<Portion>,
+    sizes: Sizes,
+    read: Read<'_, '_>,
+    find: Find<'_>,
+    count: Count<'_>,
+) -> Result<(), Error> {
     let stages = Stages(Mutex::new(Queues {
         read: Some(read),
         find: Some(find),
@@ -129,6 +134,11 @@ impl<'a, 'b> Stages<'a, 'b> {
                 self.read(scope, state);
             }
         }
+        self.find(scope, state);
+        self.count(scope, state);
+    }
+
+    fn find<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
         if !state.filled.is_empty()
             && let Some(mut find) = state.find.take()
             && let Some(mut portion) = state.filled.pop_front()
@@ -141,6 +151,9 @@ impl<'a, 'b> Stages<'a, 'b> {
                 self.end(scope, outcome, |state| state.find_ended(find, portion));
             });
         }
+    }
+
+    fn count<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
         if !state.found.is_empty()
             && let Some(mut count) = state.count.take()
             && let Some(mut portion) = state.found.pop_front()

@@ -15,17 +15,27 @@ use crate::track::{Connections, Grouping, States};
 
 /// A chunk on its way, and what became known of it.
 pub(super) struct Portion {
-    pub chunk: Chunk,
-    pub grouping: Grouping,
+    chunk: Chunk,
+    grouping: Grouping,
     /// Bins of throughput that are written before its rows.
-    pub settled: Option<RecordBatches>,
+    settled: Option<RecordBatches>,
     /// Packets that it should hold.
-    pub size: usize,
+    size: usize,
     /// Bytes that reading as many packets more may take at once.
-    pub growth: u64,
+    growth: u64,
 }
 
 impl Portion {
+    pub(super) fn new(chunk: Chunk) -> Self {
+        Self {
+            chunk,
+            grouping: Grouping::default(),
+            settled: None,
+            size: 0,
+            growth: 0,
+        }
+    }
+
     /// Decides, by what it is, on the size of a later one.
     pub(super) fn decide(&self, sizes: &mut Sizes) {
         sizes.decide(self.size, self.chunk.count(), self.grouping.groups.len());
@@ -34,14 +44,23 @@ impl Portion {
 
 /// The first stage.
 pub(super) struct Read<'a, 'b> {
-    pub reading: &'b mut Reading<'a>,
-    pub number: usize,
+    reading: &'b mut Reading<'a>,
+    number: usize,
     /// The portion ends before this packet.
-    pub until: usize,
+    until: usize,
     pub more: bool,
 }
 
-impl Read<'_, '_> {
+impl<'a, 'b> Read<'a, 'b> {
+    pub(super) fn new(reading: &'b mut Reading<'a>) -> Self {
+        Self {
+            reading,
+            number: 0,
+            until: 0,
+            more: true,
+        }
+    }
+
     pub(super) fn begin(&mut self, portion: &mut Portion, size: usize) {
         self.until = self.number + size.min(LARGEST - self.number % LARGEST);
         portion.chunk.begin(self.until - self.number);
@@ -80,13 +99,13 @@ impl Read<'_, '_> {
 
 /// The second stage.
 pub(super) struct Find<'b> {
-    pub connections: &'b mut Connections,
-    pub settles: bool,
-    pub number: usize,
-    pub budget: &'b Budget,
-    pub progress: &'b Progress,
+    connections: &'b mut Connections,
+    settles: bool,
+    number: usize,
+    budget: &'b Budget,
+    progress: &'b Progress,
     /// Packets that were found before the memory taken is looked at again.
-    pub until_checked: usize,
+    until_checked: usize,
 }
 
 /// Packets between two looks at the memory taken: it takes as long as some ten packets.
@@ -94,7 +113,23 @@ const UNCHECKED: usize = 1 << 14;
 /// Bytes that counting may take for a new connection beside its state: gaps, a sender, a message.
 const BESIDE: u64 = 128;
 
-impl Find<'_> {
+impl<'b> Find<'b> {
+    pub(super) fn new(
+        connections: &'b mut Connections,
+        settles: bool,
+        budget: &'b Budget,
+        progress: &'b Progress,
+    ) -> Self {
+        Self {
+            connections,
+            settles,
+            number: 0,
+            budget,
+            progress,
+            until_checked: 0,
+        }
+    }
+
     pub(super) fn begin(&self, portion: &mut Portion) {
         portion.grouping.begin(self.connections);
     }

@@ -51,13 +51,13 @@ def _check_pairs(experiment: Experiment) -> None:
     for ends in [*(pair.between for pair in experiment.pairs), *changed]:
         for end in ends or ():
             if end not in experiment.sites:
-                known = ", ".join(experiment.sites)
-                raise refused(f'no site is called "{end}"', f'"{end}"', f"two of {known}")
+                sites = ", ".join(experiment.sites)
+                raise refused(f'no site is called "{end}"', f'"{end}"', f"two of {sites}")
         if ends is not None and ends[0] == ends[1]:
             raise refused(f'"{ends[0]}" has no link to itself', str(ends), "two sites")
-    named = [frozenset(pair.between) for pair in experiment.pairs]
-    for pair in named:
-        if named.count(pair) > 1:
+    pairs = [frozenset(pair.between) for pair in experiment.pairs]
+    for pair in pairs:
+        if pairs.count(pair) > 1:
             both = " and ".join(sorted(pair))
             raise refused(f"the pair {both} is there twice", "two entries", "one for each pair")
 
@@ -73,16 +73,16 @@ def _check_axes(experiment: Experiment) -> None:
                 raise refused(what, str(count), f"at most {most_hosts}")
         for site in axes.get("placement", []):
             if site not in experiment.sites:
-                known = ", ".join(experiment.sites)
-                raise refused(f'no site is called "{site}"', f'"{site}"', f"one of {known}")
+                sites = ", ".join(experiment.sites)
+                raise refused(f'no site is called "{site}"', f'"{site}"', f"one of {sites}")
         for name in axes.get("schedule", []):
             if name not in experiment.schedules:
-                known = ", ".join(experiment.schedules) or "none; the file has no `schedules`"
-                raise refused(f'no schedule is called "{name}"', f'"{name}"', f"one of {known}")
+                names = ", ".join(experiment.schedules) or "none; the file has no `schedules`"
+                raise refused(f'no schedule is called "{name}"', f'"{name}"', f"one of {names}")
         for name in axes.get("beside", []):
             beside.check(name, experiment.workloads)
-        total = workload.ranks is not None or "ranks" in axes
-        if total and "ranks_per_host" in axes:
+        are_ranks_set = workload.ranks is not None or "ranks" in axes
+        if are_ranks_set and "ranks_per_host" in axes:
             raise refused(
                 f"{workload.name}: ranks are counted in two ways",
                 "`ranks` and `ranks_per_host`",

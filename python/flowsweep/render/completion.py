@@ -80,7 +80,7 @@ def _panel(
     x = _axis_channel(axis, span, ticks, is_measured=bool(runs["is_x_measured"].any()))
     y = axes.slowdown_y(drawn)
     mild_end = span[0] if axis.name == "rtt" else span[1]
-    own = context.select_series(everything, one)
+    rows = context.select_series(everything, one)
     layers: list[Any] = [
         *_levels(x, y, axis, mild_end, axes.slowdown_top(drawn)),
         *(
@@ -89,9 +89,9 @@ def _panel(
             if other != one
         ),
         *_threshold_marks(context, axis, one, x, span),
-        _own_line(own, one, axis, x, y),
+        _own_line(rows, one, axis, x, y),
         *_runs(context.select_series(runs, one), one, x, y),
-        *_points(own, one, axis, x, y),
+        *_points(rows, one, axis, x, y),
     ]
     return charts.layer(*layers).properties(
         width=size[0], height=size[1], description=about(application=one.label)

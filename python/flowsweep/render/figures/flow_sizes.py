@@ -31,45 +31,57 @@ def draw(context: Context) -> Figure | None:
     drawn = rows.drop_nulls("payload_bytes")
     if drawn.is_empty():
         return None
-    unknown = int(rows["flows"].sum()) - int(drawn["flows"].sum())
-    shown = context.series_in(drawn)
-    panels = [
-        _panel(context.select_series(drawn, one), drawn, one, alone=len(shown) == 1)
-        for one in shown
-    ]
-    chart: Any = panels[0] if len(panels) == 1 else charts.concat(*panels, columns=2, align="all")
-    cut = int(drawn["censored_flows"].sum())
-    far = int(rows.filter("is_far_side")["flows"].sum())
-    total = int(rows["flows"].sum())
     return Figure(
         name="flow_sizes",
-        caption=sentence(
-            f"{numbers.plural(total, 'flow direction')} of {', '.join(sorted(set(rows['run'])))}, "
-            "all hosts, each taken from the capture of the host that sent it"
-            + (
-                f"; {numbers.plural(far, 'direction')} from elsewhere, whose sender was not "
-                "captured."
-                if far
-                else "."
-            ),
-            "Cells of 1/8 and 1/6 decade, area = number of flows."
-            if rows["is_cell"].any()
-            else "One point per direction.",
-            f"Not drawn: {numbers.count(unknown)} whose payload Zeek does not record."
-            if unknown
-            else None,
-            f"Open points: {numbers.count(cut)} without SYN, or without FIN and RST (UDP has "
-            "neither): they may have begun before the capture, or ended after it."
-            if cut
-            else None,
-            "Of Zeek's flows the duration is that of their connection."
-            if drawn["is_of_zeek"].any()
-            else None,
-            doubts.note_traffic(context, rows),
-            "Dotted: equal rate. A direction of one packet lasts 0 s.",
-        ),
-        chart=chart,
+        caption=_caption(context, rows, drawn),
+        chart=_draw_panels(context, drawn),
         rows=every,
+    )
+
+
+def _draw_panels(context: Context, drawn: pl.DataFrame) -> Any:
+    applications = context.series_in(drawn)
+    is_alone = len(applications) == 1
+    panels = [
+        _panel(context.select_series(drawn, one), drawn, one, alone=is_alone)
+        for one in applications
+    ]
+    return panels[0] if is_alone else charts.concat(*panels, columns=2, align="all")
+
+
+def _caption(context: Context, rows: pl.DataFrame, drawn: pl.DataFrame) -> str:
+    unknown = int(rows["flows"].sum()) - int(drawn["flows"].sum())
+    cut = int(drawn["censored_flows"].sum())
+    return sentence(
+        _describe_flows(rows),
+        "Cells of 1/8 and 1/6 decade, area = number of flows."
+        if rows["is_cell"].any()
+        else "One point per direction.",
+        f"Not drawn: {numbers.count(unknown)} whose payload Zeek does not record."
+        if unknown
+        else None,
+        f"Open points: {numbers.count(cut)} without SYN, or without FIN and RST (UDP has "
+        "neither): they may have begun before the capture, or ended after it."
+        if cut
+        else None,
+        "Of Zeek's flows the duration is that of their connection."
+        if drawn["is_of_zeek"].any()
+        else None,
+        doubts.note_traffic(context, rows),
+        "Dotted: equal rate. A direction of one packet lasts 0 s.",
+    )
+
+
+def _describe_flows(rows: pl.DataFrame) -> str:
+    """Says which flows are drawn, and whose captures they are taken from."""
+    total = int(rows["flows"].sum())
+    far = int(rows.filter("is_far_side")["flows"].sum())
+    elsewhere = (
+        f"; {numbers.plural(far, 'direction')} from elsewhere, whose sender was not captured"
+    )
+    return (
+        f"{numbers.plural(total, 'flow direction')} of {', '.join(sorted(set(rows['run'])))}, all "
+        f"hosts, each taken from the capture of the host that sent it{elsewhere if far else ''}."
     )
 
 

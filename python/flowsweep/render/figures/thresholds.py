@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -13,6 +13,8 @@ from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flowsweep.render.theme import Series
 
 ROW_HEIGHT = 24
@@ -138,77 +140,92 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
         own = context.select_series(rows, one).filter(pl.col("outcome") == outcome)
         for row in own.sort("level").iter_rows(named=True):
             row_name = _row_name(name, 10 if row["level"] < 1.3 else 50)
-            layers += _marks(row, row_name, one, (x, y), (low, high, width))
+            layers += _marks(row, one, Place(row_name, x, y, low, high, width))
     return charts.layer(*layers).properties(width=width, height=ROW_HEIGHT * len(names))
 
 
-def _marks(
-    row: dict[str, Any],
-    name: str,
-    one: Series,
-    place: tuple[charts.Channel, charts.Channel],
-    ends: tuple[float, float, int],
-) -> list[charts.Chart]:
-    (x, y), axis, unit = place, row["axis"], row["unit"]
-    *span, width = ends
-    marks: list[charts.Chart] = []
-    words, italic = describe(row, unit), row["state"] not in TOLD
-    is_known = row["state"] in TOLD
+class Place(NamedTuple):
+    """Where the marks of a threshold go: its row, the axes, and the ends and width of the plot."""
+
+    row_name: str
+    x: charts.Channel
+    y: charts.Channel
+    low: float
+    high: float
+    width: int
+
+
+def _marks(row: dict[str, Any], one: Series, place: Place) -> list[charts.Chart]:
+    """The range of a threshold, its estimate, and both in words."""
+    words = describe(row, row["unit"])
+    about = _describe_place(row, place.row_name, words)
+    return [
+        *_draw_range(row, one, place, about),
+        *_draw_estimate(row, one, place, about),
+        _draw_words(row, one, place, words),
+    ]
+
+
+def _describe_place(row: dict[str, Any], row_name: str, words: str) -> str:
     tried = [row[end] for end in ("easier", "harder")]
-    told_of = tip(
-        name,
+    return tip(
+        row_name,
         words,
-        f"tried beside it: {numbers.estimate(tried[0])} and {numbers.estimate(tried[1])} {unit}"
+        f"tried beside it: {numbers.estimate(tried[0])} and {numbers.estimate(tried[1])} "
+        f"{row['unit']}"
         if None not in tried
         else None,
     )
+
+
+def _draw_range(
+    row: dict[str, Any], one: Series, place: Place, about: str
+) -> Iterator[charts.Chart]:
+    """The interval as a bar; as a thin line the tried points, where there are too few runs."""
     if _is_by_medians(row):
-        easier = row["easier"] or span[0 if axis == "rtt" else 1]
-        between = charts.Chart(values([{"row": name, "x": easier, "end": row["harder"]}]))
-        marks.append(
-            between.mark("rule", strokeWidth=1, color=one.colour, opacity=0.7).encode(
-                x=x, x2="end:Q", y=y
-            )
-        )
+        easier = row["easier"] or (place.low if row["axis"] == "rtt" else place.high)
+        between = charts.Chart(
+            values([{"row": place.row_name, "x": easier, "end": row["harder"]}])
+        ).mark("rule", strokeWidth=1, color=one.colour, opacity=0.7)
+        yield between.encode(x=place.x, x2="end:Q", y=place.y)
     elif _has_bar(row):
-        low, high = row["low"] or span[0], row["high"] or span[1]
-        bar = charts.Chart(values([{"row": name, "x": low, "end": high, TIP: told_of}])).mark(
-            "bar", height=6, opacity=0.35, color=one.colour, clip=True
-        )
-        marks.append(bar.encode(x=x, x2="end:Q", y=y))
-    if is_known:
-        point = charts.Chart(values([{"row": name, "x": row["estimate"], TIP: told_of}])).mark(
-            "point",
-            size=60,
-            shape=one.shape,
-            filled=row["level"] < 1.3,
-            color=one.colour,
-            strokeWidth=1.8,
-        )
-        # an open point hides the line behind it
-        if row["level"] > 1.3:
-            point = point.mark(
-                "point",
-                size=60,
-                shape=one.shape,
-                fill=theme.PAGE,
-                stroke=one.colour,
-                strokeWidth=1.8,
-            )
-        marks.append(point.encode(x=x, y=y))
+        low, high = row["low"] or place.low, row["high"] or place.high
+        bar = charts.Chart(
+            values([{"row": place.row_name, "x": low, "end": high, TIP: about}])
+        ).mark("bar", height=6, opacity=0.35, color=one.colour, clip=True)
+        yield bar.encode(x=place.x, x2="end:Q", y=place.y)
+
+
+def _draw_estimate(
+    row: dict[str, Any], one: Series, place: Place, about: str
+) -> Iterator[charts.Chart]:
+    """A point, filled for 10 %; an arrow at the edge where no tried point was so much worse."""
+    if row["state"] in TOLD:
+        at = charts.Chart(values([{"row": place.row_name, "x": row["estimate"], TIP: about}]))
+        shape: dict[str, Any] = {"size": 60, "shape": one.shape}
+        if row["level"] < 1.3:
+            shape |= {"filled": True, "color": one.colour}
+        else:
+            # An open point hides the line behind it.
+            shape |= {"fill": theme.PAGE, "stroke": one.colour}
+        yield at.mark("point", **shape, strokeWidth=1.8).encode(x=place.x, y=place.y)
     elif row["state"] == "never":
-        edge = row["hardest"]
-        direction = "triangle-right" if axis == "rtt" else "triangle-left"
-        arrow = charts.Chart(values([{"row": name, "x": edge, TIP: told_of}])).mark(
-            "point", size=70, shape=direction, filled=False, color=one.colour
-        )
-        marks.append(arrow.encode(x=x, y=y))
-    text = charts.Chart(values([{"row": name, "text": words}])).mark("text",
-        align="left", fontStyle="italic" if italic else "normal",
-        color=theme.MUTED if italic else one.text_colour,
-    )  # fmt: skip
-    marks.append(text.encode(x=charts.value(width + 12), y=y, text="text:N"))
-    return marks
+        direction = "triangle-right" if row["axis"] == "rtt" else "triangle-left"
+        at = charts.Chart(values([{"row": place.row_name, "x": row["hardest"], TIP: about}]))
+        arrow = at.mark("point", size=70, shape=direction, filled=False, color=one.colour)
+        yield arrow.encode(x=place.x, y=place.y)
+
+
+def _draw_words(row: dict[str, Any], one: Series, place: Place, words: str) -> charts.Chart:
+    """The threshold in words at the right; in italics where there is no estimate."""
+    is_told = row["state"] in TOLD
+    text = charts.Chart(values([{"row": place.row_name, "text": words}])).mark(
+        "text",
+        align="left",
+        fontStyle="normal" if is_told else "italic",
+        color=one.text_colour if is_told else theme.MUTED,
+    )
+    return text.encode(x=charts.value(place.width + 12), y=place.y, text="text:N")
 
 
 def _is_by_medians(row: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -57,77 +57,119 @@ order by app, problem, is_baseline desc, run, place
 """  # noqa: S608 - a number of this file
 
 
+class Drawn(NamedTuple):
+    """The panels of the figure.
+
+    Attributes:
+        panels: They, in lines of two where there are several.
+        runs: The runs that they show.
+        places: How many places they show.
+    """
+
+    panels: list[Any]
+    runs: list[str]
+    places: int
+
+
 def draw(context: Context) -> Figure | None:
     """How many transfers are under way to each site, at the baseline and at the hardest point."""
     rows = context.query_figure(NAME, BUSY)
     if rows.is_empty():
         return None
-    shown = context.series_in(rows)
-    first = shown_runs(context, rows)
-    runs = {
-        one: list(
-            dict.fromkeys(
-                [first[one.app, one.problem], hardest_run(context.select_series(rows, one))]
-            )
-        )
-        for one in shown
-    }
-    places = {
-        one: sorted(set(own["place"]))
-        for one in shown
-        for own in [context.select_series(rows, one).filter(pl.col("run").is_in(runs[one]))]
-    }
-    widest = max(len(own) for own in runs.values())
-    room = cuts.share_room([len(own) for own in places.values()], MAX_PANELS // widest)
-    steps = context.select_runs(NAME, [run for own in runs.values() for run in own])
-    panels: list[Any] = []
-    names: list[str] = []
-    for one, number in zip(shown, room, strict=True):
-        own = context.select_series(rows, one)
-        differing = what_differs(own.filter(pl.col("run").is_in(runs[one])))
-        for place in places[one][:number]:
-            frames = [
-                frame for run in runs[one] if not (frame := _at(steps, run, place)).is_empty()
-            ]
-            top = max(float(frame["max_active"].max()) for frame in frames)  # type: ignore[arg-type]
-            panels += [
-                _activity_panel(frame, one, top, differing, named=len(shown) > 1)
-                for frame in frames
-            ]
-            panels += [_blank_panel()] * (len(runs[one]) - len(frames))
-            names += [frame["run"][0] for frame in frames]
-        # the next application begins in the left column
-        if len(shown) > 1 and len(panels) % 2:
-            panels.append(_blank_panel())
-    columns = 2 if len(panels) > 1 else 1
-    sources = set(rows.filter(pl.col("run").is_in(names))["source"])
+    main_runs = shown_runs(context, rows)
+    runs = _choose_runs(context, rows, main_runs)
+    places = _list_places(context, rows, runs)
+    drawn = _draw_panels(context, rows, runs, places)
     first_rows, count = context.first_rows(NAME)
-    main = [run for run in dict.fromkeys(names) if run in first.values()]
-    hardest = [run for run in dict.fromkeys(names) if run not in first.values()]
+    sources = set(rows.filter(pl.col("run").is_in(drawn.runs))["source"])
     return Figure(
         name=NAME,
         caption=sentence(
-            context.drawn_runs(main),
-            f"Beside it the run at the lowest rate, of these with the longest RTT: "
-            f"{', '.join(hardest)}."
-            if hardest
-            else None,
+            *_describe_runs(context, drawn.runs, set(main_runs.values())),
             "Line: mean of a hundredth of the run; pale: most at once.",
-            "Spans from the application's record."
-            if sources == {"application"}
-            else "A transfer is a connection with payload, from first to last packet."
-            if sources == {"connections"}
-            else "Spans from the application's record; without one, connections with payload.",
-            cuts.describe(sum(room), sum(map(len, places.values())), "sites are drawn", NAME),
-            doubts.note_traffic(context, pl.DataFrame({"run": names}))
+            _describe_sources(sources),
+            cuts.describe(drawn.places, sum(map(len, places.values())), "sites are drawn", NAME),
+            doubts.note_traffic(context, pl.DataFrame({"run": drawn.runs}))
             if "connections" in sources
             else None,
             note_omitted(context, rows, NAME),
         ),
-        chart=charts.concat(*panels, columns=columns, align="each", spacing=16),
+        chart=charts.concat(
+            *drawn.panels, columns=min(len(drawn.panels), 2), align="each", spacing=16
+        ),
         rows=first_rows,
         all_rows=count,
     )
+
+
+def _choose_runs(
+    context: Context, rows: pl.DataFrame, main_runs: dict[tuple[str, str], str]
+) -> dict[Series, list[str]]:
+    """The main run of each application, and the hardest if that is another."""
+    chosen = {}
+    for one in context.series_in(rows):
+        hardest = hardest_run(context.select_series(rows, one))
+        chosen[one] = list(dict.fromkeys([main_runs[one.app, one.problem], hardest]))
+    return chosen
+
+
+def _list_places(
+    context: Context, rows: pl.DataFrame, runs: dict[Series, list[str]]
+) -> dict[Series, list[str]]:
+    """The places to which the chosen runs of each application transfer."""
+    return {one: sorted(set(_select_chosen(context, rows, one, runs)["place"])) for one in runs}
+
+
+def _select_chosen(
+    context: Context, rows: pl.DataFrame, one: Series, runs: dict[Series, list[str]]
+) -> pl.DataFrame:
+    return context.select_series(rows, one).filter(pl.col("run").is_in(runs[one]))
+
+
+def _draw_panels(
+    context: Context,
+    rows: pl.DataFrame,
+    runs: dict[Series, list[str]],
+    places: dict[Series, list[str]],
+) -> Drawn:
+    """A line of panels for each place, as far as there is room: a panel for each run."""
+    most_runs = max(map(len, runs.values()))
+    room = cuts.share_room([len(names) for names in places.values()], MAX_PANELS // most_runs)
+    steps = context.select_runs(NAME, [run for chosen in runs.values() for run in chosen])
+    drawn = Drawn([], [], sum(room))
+    for one, number in zip(runs, room, strict=True):
+        differing = what_differs(_select_chosen(context, rows, one, runs))
+        for place in places[one][:number]:
+            frames = [_at(steps, run, place) for run in runs[one]]
+            frames = [frame for frame in frames if not frame.is_empty()]
+            top = max(float(frame["max_active"].max()) for frame in frames)  # type: ignore[arg-type]
+            drawn.panels.extend(
+                _activity_panel(frame, one, top, differing, named=len(runs) > 1) for frame in frames
+            )
+            drawn.panels.extend([_blank_panel()] * (len(runs[one]) - len(frames)))
+            drawn.runs.extend(frame["run"][0] for frame in frames)
+        # The next application begins in the left column.
+        if len(runs) > 1 and len(drawn.panels) % 2:
+            drawn.panels.append(_blank_panel())
+    return drawn
+
+
+def _describe_runs(
+    context: Context, runs: list[str], main_runs: set[str]
+) -> tuple[str | None, str | None]:
+    """Says which runs are drawn, and why."""
+    main = [run for run in dict.fromkeys(runs) if run in main_runs]
+    hardest = ", ".join(run for run in dict.fromkeys(runs) if run not in main_runs)
+    beside = f"Beside it the run at the lowest rate, of these with the longest RTT: {hardest}."
+    return context.drawn_runs(main), beside if hardest else None
+
+
+def _describe_sources(sources: set[str]) -> str:
+    if sources == {"application"}:
+        return "Spans from the application's record."
+    if sources == {"connections"}:
+        return "A transfer is a connection with payload, from first to last packet."
+    return "Spans from the application's record; without one, connections with payload."
 
 
 def note_omitted(context: Context, drawn: pl.DataFrame, query: str) -> str | None:
@@ -138,9 +180,9 @@ def note_omitted(context: Context, drawn: pl.DataFrame, query: str) -> str | Non
         drawn: The rows that are drawn.
         query: The query that has the others.
     """
-    kept = context.series_in(drawn)
+    drawn_applications = context.series_in(drawn)
     every = context.query_figure(query, "select distinct app, problem from figure_rows")
-    others = [one.label for one in context.series_in(every) if one not in kept]
+    others = [one.label for one in context.series_in(every) if one not in drawn_applications]
     if not others:
         return None
     return (
@@ -164,13 +206,13 @@ def hardest_run(rows: pl.DataFrame) -> str:
 
 def what_differs(rows: pl.DataFrame) -> list[tuple[str, str]]:
     """What sets two runs apart, with its unit: by more than a measurement may differ."""
-    found = []
+    differing = []
     for key, unit in (("rate_mbit_s", "Mbit/s"), ("rtt_ms", "ms")):
-        known = rows[key].drop_nulls()
-        values = (float(known.min() or 0), float(known.max() or 0))  # type: ignore[arg-type]
-        if values[1] > values[0] * SAME and rows[key].null_count() == 0:
-            found.append((key, unit))
-    return found
+        measured = rows[key].drop_nulls()
+        least, most = (float(value or 0) for value in (measured.min(), measured.max()))  # type: ignore[arg-type]
+        if most > least * SAME and rows[key].null_count() == 0:
+            differing.append((key, unit))
+    return differing
 
 
 def _activity_panel(

@@ -21,37 +21,20 @@ if TYPE_CHECKING:
 
 #: The ends of the axes: bytes, and seconds.
 Spans = tuple[tuple[float, float], tuple[float, float]]
+NAME = "transfer_times"
 RATES = ((1e6, "1 Mbit/s"), (1e7, "10"), (1e8, "100"), (1e9, "1 Gbit/s"))
 
 
 def draw(context: Context) -> Figure | None:
     """How long transfers of each size take, at the baseline and where they take longest."""
-    everything = context.rows("transfer_times")
-    rows = everything.filter(pl.col("duration_s_p50") > 0)
-    # between the sites, where there are such
-    rows = rows.filter(
-        (pl.col("from_site") != pl.col("to_site")).over("app", "problem")
-        | ~(pl.col("from_site") != pl.col("to_site")).any().over("app", "problem")
-    )
-    known = {
-        (row["app"], row["problem"])
-        for row in context.query_figure(transfer_activity.NAME, transfer_activity.BUSY).iter_rows(
-            named=True
-        )
-    }
-    kept = [one for one in context.series_in(rows) if (one.app, one.problem) in known]
-    if not kept:
+    everything = context.rows(NAME)
+    rows = _select_transfers(everything)
+    applications = _list_busy(context, rows)
+    if not applications:
         return None
-    rows = pl.concat([context.select_series(rows, one) for one in kept])
-    spans = _span(rows)
-    alone = len(kept) == 1
-    size = (theme.FULL_WIDTH - 70, 270) if alone else (theme.HALF_WIDTH - 20, 200)
-    panels = [_times_panel(context.select_series(rows, one), one, spans, size) for one in kept]
-    sources = set(rows["source"])
-    known_apps = pl.concat([context.select_series(everything, one) for one in kept])
-    less = int(known_apps["transfers"].sum()) - int(rows["transfers"].sum())
+    rows = pl.concat([context.select_series(rows, one) for one in applications])
     return Figure(
-        name="transfer_times",
+        name=NAME,
         caption=sentence(
             f"{numbers.plural(int(rows['transfers'].sum()), 'transfer')} of the valid runs, "
             "between sites where there are several.",
@@ -59,22 +42,59 @@ def draw(context: Context) -> Figure | None:
             "Classes of size from 1, 2 or 5 times a power of ten; one mark for each class and "
             "direction between two sites: median, and the line from 10 to 90 %. Filled: at the "
             "baseline; open: at the point where transfers take longest.",
-            f"Not among them: {numbers.count(less)} that stayed within a site, or of whose class "
-            "half took no time, as one packet does; all: flowsweep query transfer_times DIR."
-            if less
-            else None,
-            doubts.note_traffic(context) if "connections" in sources else None,
-            transfer_activity.note_omitted(context, rows, "transfer_times"),
-            "Dotted: equal goodput."
-            + (
-                " Spans from the application's record."
-                if sources == {"application"}
-                else " Without such a record a transfer is a connection with payload."
-            ),
+            _describe_left_out(context, everything, rows, applications),
+            doubts.note_traffic(context) if "connections" in set(rows["source"]) else None,
+            transfer_activity.note_omitted(context, rows, NAME),
+            _describe_sources(set(rows["source"])),
         ),
-        chart=panels[0] if alone else charts.concat(*panels, columns=2, align="all"),
-        rows=context.rows("transfer_times"),
+        chart=_draw_panels(context, rows, applications),
+        rows=everything,
     )
+
+
+def _select_transfers(rows: pl.DataFrame) -> pl.DataFrame:
+    """Transfers that take time: those between sites, where an application has such."""
+    is_between = pl.col("from_site") != pl.col("to_site")
+    keys = ("app", "problem")
+    timed = rows.filter(pl.col("duration_s_p50") > 0)
+    return timed.filter(is_between.over(*keys) | ~is_between.any().over(*keys))
+
+
+def _list_busy(context: Context, rows: pl.DataFrame) -> list[Series]:
+    """The applications whose transfers come and go."""
+    busy = context.query_figure(transfer_activity.NAME, transfer_activity.BUSY)
+    names = set(busy.select("app", "problem").rows())
+    return [one for one in context.series_in(rows) if (one.app, one.problem) in names]
+
+
+def _draw_panels(context: Context, rows: pl.DataFrame, applications: list[Series]) -> Any:
+    spans = _span(rows)
+    is_alone = len(applications) == 1
+    size = (theme.FULL_WIDTH - 70, 270) if is_alone else (theme.HALF_WIDTH - 20, 200)
+    panels = [
+        _times_panel(context.select_series(rows, one), one, spans, size) for one in applications
+    ]
+    return panels[0] if is_alone else charts.concat(*panels, columns=2, align="all")
+
+
+def _describe_left_out(
+    context: Context, everything: pl.DataFrame, rows: pl.DataFrame, applications: list[Series]
+) -> str | None:
+    """Says how many transfers of these applications are not drawn, and why."""
+    every = pl.concat([context.select_series(everything, one) for one in applications])
+    left_out = int(every["transfers"].sum()) - int(rows["transfers"].sum())
+    if not left_out:
+        return None
+    return (
+        f"Not among them: {numbers.count(left_out)} that stayed within a site, or of whose class "
+        f"half took no time, as one packet does; all: flowsweep query {NAME} DIR."
+    )
+
+
+def _describe_sources(sources: set[str]) -> str:
+    if sources == {"application"}:
+        return "Dotted: equal goodput. Spans from the application's record."
+    return "Dotted: equal goodput. Without such a record a transfer is a connection with payload."
 
 
 def _span(rows: pl.DataFrame) -> Spans:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import outputs
 from flowsweep.testbed import kernel, tools
+from flowsweep.testbed.machines import keeper
 
 if TYPE_CHECKING:
     from flowsweep.testbed.machines.reach import Reach
@@ -27,7 +28,6 @@ COPY_TRIES = 3
 BEAT_S = 2.0  # how often a keeper is asked whether it is there
 SILENCE_LIMIT_S = 15.0  # so late an answer is none
 PIECE_BYTES = 2**20
-KEEPER = Path(__file__).with_name("keeper.sh")
 
 
 class LostError(FlowsweepError):
@@ -163,13 +163,14 @@ class Machine:
         data = agent.read_bytes()
         # By its standard input: nothing of the folder is started before it was looked at.
         words = ["sh", "-s", "--", "--prepare", self.folder]
-        found = self.run(shlex.join(words), KEEPER.read_bytes()).split()
-        if not found or found[0].decode() != hashlib.sha256(data).hexdigest():
+        script = keeper.script()
+        checksum = self.run(shlex.join(words), script).split()
+        if not checksum or checksum[0].decode() != hashlib.sha256(data).hexdigest():
             self.put("flowsweep-capture", data, mode="700")
         printed = "".join(f"{line}\n" for line in settings).encode()
-        self.put_all({KEEPER.name: (KEEPER.read_bytes(), "700"), "settings": (printed, "600")})
+        self.put_all({keeper.NAME: (script, "700"), "settings": (printed, "600")})
 
-    def keep(self, script: str = KEEPER.name) -> None:
+    def keep(self, script: str = keeper.NAME) -> None:
         """Starts the keeper, a script of its folder; `wait_ready` waits for it."""
         words = [*self._sudo, "sh", f"{self.folder}/{script}", self.name, self.folder]
         self._keeper = subprocess.Popen(

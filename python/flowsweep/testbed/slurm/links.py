@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import emulation, launch, netem
 from flowsweep.testbed import spec as specs
-from flowsweep.testbed.machines.machine import KEEPER, Machine
+from flowsweep.testbed.machines import keeper
+from flowsweep.testbed.machines.machine import Machine
 from flowsweep.testbed.machines.spec import MachineSpec
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Emulated:
         """Puts the emulator on its node, starts it, and lets it see where each host is."""
         node = self._node
         data = launch.program_path("flowsweep-wan").read_bytes()
-        node.run(shlex.join(["sh", "-s", "--", "--prepare", node.folder]), KEEPER.read_bytes())
+        node.run(shlex.join(["sh", "-s", "--", "--prepare", node.folder]), keeper.script())
         there = node.run(f"sha256sum {node.folder}/flowsweep-wan 2>/dev/null; true").split()
         if not there or there[0].decode() != hashlib.sha256(data).hexdigest():
             node.put("flowsweep-wan", data, mode="700")
