@@ -3,24 +3,6 @@
 -- that answers, `wait` in that of the host that asked. Between the sites (any, where there is one).
 with
 
-grades as (
-    select
-        run,
-        host,
-        bool_and(has_content) as has_content,
-    from captures
-    group by run, host
-),
-
-spans as (
-    select
-        run,
-        min(start_ns) as start_ns,
-        max(end_ns) as end_ns,
-    from windows
-    group by run
-),
-
 ordered as (
     select
         messages.run,
@@ -48,13 +30,13 @@ turns as (
         (ordered.first_ns - ordered.last_before_ns) / 1e9 as value,
     from ordered
     inner join flows using (run, host, connection, direction)
-    inner join spans using (run)
-    left join grades using (run, host)
+    inner join run_spans using (run)
+    left join host_grades using (run, host)
     where
         ordered.direction_before <> ordered.direction
         and flows.is_on_path
-        and ordered.first_ns between spans.start_ns and spans.end_ns
-        and coalesce(grades.has_content, true)
+        and ordered.first_ns between run_spans.start_ns and run_spans.end_ns
+        and coalesce(host_grades.has_content, true)
 ),
 
 -- Both may send at once: what begins before the other has ended is no answer to it.

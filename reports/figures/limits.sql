@@ -9,16 +9,6 @@
 -- behind both queues and windows.
 with
 
-grades as (
-    select
-        run,
-        host,
-        bool_and(has_content) as has_content,
-        arg_max(grade, (grade_rank, grade)) as grade,
-    from captures
-    group by run, host
-),
-
 -- Tables of older parsers share all of the time out among four.
 counted as (
     select
@@ -53,13 +43,15 @@ judged as (
         flows.network_limited_ns,
         flows.untold_ns,
         case
-            when not grades.has_content then 'capture of grade ' || grades.grade
+            when
+                not host_grades.has_content
+                then 'capture of grade ' || host_grades.worst_grade
             when not flows.is_at_sender then 'sender not captured'
             when sending_ns is null then 'limits not in the tables'
         end as unknown_because,
     from counted as flows
     inner join point_runs using (run)
-    left join grades using (run, host)
+    left join host_grades using (run, host)
     where
         flows.is_counted
         and flows.is_on_path

@@ -85,16 +85,6 @@ sizes as (
 ),
 
 -- hosts whose captures lack some packets, or are left out
-grades as (
-    select
-        run,
-        host,
-        bool_and(has_content) as has_content,
-        max(grade_rank) as worst_rank,
-    from captures
-    group by run, host
-),
-
 doubts as (
     select
         pools.point,
@@ -102,7 +92,7 @@ doubts as (
         count(*) filter (has_content and worst_rank = 3)
             as doubtful_captures,
         count(*) filter (not has_content) as refused_captures,
-    from grades
+    from host_grades
     inner join pools using (run)
     group by pools.point, pools.alone
 ),

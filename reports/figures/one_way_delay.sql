@@ -2,15 +2,6 @@
 -- under way, and how much of that above the least; medians over runs.
 with
 
-clocks as (
-    select
-        run,
-        host,
-        bool_and(has_delays) as has_delays,
-    from captures
-    group by run, host
-),
-
 judged as (
     select
         path_delays.*,
@@ -18,9 +9,9 @@ judged as (
         and coalesce(sending.has_delays and receiving.has_delays, true)
             as is_claimed,
     from path_delays
-    left join clocks as sending
+    left join host_grades as sending
         on path_delays.run = sending.run and path_delays.sender = sending.host
-    left join clocks as receiving
+    left join host_grades as receiving
         on
             path_delays.run = receiving.run
             and path_delays.receiver = receiving.host

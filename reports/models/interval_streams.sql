@@ -3,15 +3,6 @@
 -- 'data' is the direction of a connection with more payload, 'replies' the other.
 with
 
-grades as (
-    select
-        run,
-        host,
-        bool_and(has_gaps) as has_gaps,
-    from captures
-    group by run, host
-),
-
 seen as (
     select
         run,
@@ -41,9 +32,9 @@ final as (
         seen.packets,
         if(seen.payload_bytes = seen.largest, 'data', 'replies') as stream,
         -- what the grade of the capture forbids is not counted
-        coalesce(grades.has_gaps, true) as is_counted,
+        coalesce(host_grades.has_gaps, true) as is_counted,
     from seen
-    left join grades using (run, host)
+    left join host_grades using (run, host)
     where
         seen.is_at_receiver
         or (seen.is_counted and not seen.has_receiver)
