@@ -48,10 +48,7 @@ by_point as (
 
 final as (
     select
-        points.* exclude (label) replace (
-            round(points.rtt_ms, 4) as rtt_ms,
-            round(points.rate_mbit_s, 4) as rate_mbit_s
-        ),
+        points.*,
         by_point.* exclude (point) replace (
             rounded(goodput_mbit_s) as goodput_mbit_s,
             rounded(goodput_mbit_s_min) as goodput_mbit_s_min,
@@ -69,7 +66,7 @@ final as (
             )
         ) as link_share,
     from by_point
-    inner join points using (point)
+    inner join printed_points as points using (point)
 )
 
 select * from final

@@ -68,14 +68,11 @@ final as (
 )
 
 select
-    points.* exclude (label) replace (
-        round(rtt_ms, 4) as rtt_ms,
-        round(rate_mbit_s, 4) as rate_mbit_s
-    ),
+    points.*,
     final.* exclude (point) replace (
         round(peak_share, 6) as peak_share
     ),
-from points
+from printed_points as points
 inner join final using (point)
 order by
     app, problem, is_baseline desc, point, run, host, from_site, to_site,

@@ -61,12 +61,9 @@ final as (
 )
 
 select
-    points.* exclude (label) replace (
-        round(rtt_ms, 4) as rtt_ms,
-        round(rate_mbit_s, 4) as rate_mbit_s
-    ),
+    points.*,
     final.run,
     final.* exclude (point, alone, run),
-from points
+from printed_points as points
 inner join final using (point)
 order by app, problem, is_baseline desc, point, run, side, direction, time_s

@@ -19,10 +19,7 @@ placed as (
 )
 
 select
-    points.* exclude (label) replace (
-        round(rtt_ms, 4) as rtt_ms,
-        round(rate_mbit_s, 4) as rate_mbit_s
-    ),
+    points.*,
     placed.run,
     placed.host,
     placed.from_site,
@@ -40,7 +37,7 @@ select
     if(placed.bins >= 100, p99_mbit_s, null) as p99_mbit_s,
     if(placed.bins >= 1000, p999_mbit_s, null) as p999_mbit_s,
     if(placed.bins >= 10000, p9999_mbit_s, null) as p9999_mbit_s,
-from points
+from printed_points as points
 inner join placed using (point)
 -- one table has all widths: 10 ms, 100 ms, 1 s; or the least that there is, where that is wider
 where placed.bin_ns <= greatest(1_000_000_000, placed.least_ns)

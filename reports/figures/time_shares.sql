@@ -93,13 +93,10 @@ means as (
 
 final as (
     select
-        points.* exclude (label) replace (
-            round(points.rtt_ms, 4) as rtt_ms,
-            round(points.rate_mbit_s, 4) as rate_mbit_s
-        ),
+        points.*,
         means.* exclude (point),
     from means
-    inner join points on means.point = points.point
+    inner join printed_points as points on means.point = points.point
 )
 
 select * from final

@@ -23,10 +23,7 @@ by_run as (
 
 final as (
     select
-        points.* exclude (label) replace (
-            round(points.rtt_ms, 4) as rtt_ms,
-            round(points.rate_mbit_s, 4) as rate_mbit_s
-        ),
+        points.*,
         count(*) as runs,
         sum(by_run.frames)::bigint as frames,
         median(by_run.frame_bytes)::bigint as frame_bytes,
@@ -36,7 +33,7 @@ final as (
         round(max((by_run.frames - 1) / by_run.span_s), 4) as frames_s_max,
         round(sum(by_run.bytes) * 8e-6 / sum(by_run.span_s), 4) as goodput_mbit_s,
     from by_run
-    inner join points using (point)
+    inner join printed_points as points using (point)
     group by all
 )
 
