@@ -62,7 +62,7 @@ class Transfer:
 def test_timestamps_that_one_capture_lacks_tell_no_packets_apart(
     snaplens: tuple[int, int], version: int, tmp_path: Path, match, table
 ) -> None:
-    """Only of a segment and its repetition, without identifications, is it unknown which arrived."""
+    """Of a segment and its repetition, without identifications, is it unknown which arrived."""
     made = Transfer(version)
     paths = []
     more = 20 if version == 6 else 0
