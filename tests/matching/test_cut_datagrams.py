@@ -1,4 +1,4 @@
-"""Datagrams that interfaces cut or merge (UDP GSO and GRO), as those of QUIC: nothing is said of their fates."""
+"""Fates of datagrams: those that interfaces cut or merge (UDP GSO and GRO), and those alike."""
 
 from __future__ import annotations
 

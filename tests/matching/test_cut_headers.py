@@ -62,7 +62,7 @@ class Transfer:
 def test_timestamps_that_one_capture_lacks_tell_no_packets_apart(
     snaplens: tuple[int, int], version: int, tmp_path: Path, match, table
 ) -> None:
-    """Only of a segment and its repetition, without identifications, is it unknown which arrived."""
+    """Of a segment and its repetition, without identifications, is it unknown which arrived."""
     made = Transfer(version)
     paths = []
     more = 20 if version == 6 else 0
@@ -75,12 +75,12 @@ def test_timestamps_that_one_capture_lacks_tell_no_packets_apart(
     rows = table("fates").sort("sender", "fate")
     answers = ("b", "delivered", SEGMENTS // 2 + 1)
     found = rows.group_by("sender", "fate", maintain_order=True).len().rows()
-    of_lost = rows.filter(pl.col("seq") == 1 + 1000 * LOST)["fate", "evidence"].rows()
+    lost_fates = rows.filter(pl.col("seq") == 1 + 1000 * LOST)["fate", "evidence"].rows()
     if version == 4:
         assert found == [("a", "delivered", SEGMENTS), ("a", "lost", 1), answers]
-        assert of_lost == [("delivered", "matched"), ("lost", "reported")]
+        assert lost_fates == [("delivered", "matched"), ("lost", "reported")]
     else:
         assert found == [("a", "delivered", SEGMENTS - 1), ("a", "unknown", 2), answers]
-        assert of_lost == [("unknown", "alike"), ("unknown", "alike")]
+        assert lost_fates == [("unknown", "alike"), ("unknown", "alike")]
     delays = table("one_way")["delay_ns"].to_list()
     assert delays == [DELAY] * rows.filter(fate="delivered").height

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import polars as pl
 import pytest
 from spoiled import DEMO, HEADER, change, copy_run
 
+from flowsweep.captures import Table
 from flowsweep.matching import hosts, tables
+from flowsweep.parsing import Settings
+
+TABLES = ("packets", "flows")
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -30,10 +35,48 @@ def test_each_record_of_spoiled_captures_stands_once(seed: int, tmp_path: Path) 
             content[drawn.randrange(HEADER, len(content))] = drawn.randrange(256)
         path.write_bytes(content)
     window = drawn.choice([1, 2, 50, 1 << 20])
-    summary = tables.write(hosts.find([run], {}), tmp_path / "out", window_packets=window)
+    found = hosts.find([run], {})
+    summary = tables.write(found, tmp_path / "out", window_packets=window)
     rows = pl.read_parquet(tmp_path / "out" / "fates.parquet")
-    read = sum(summary["records"].values()) - sum(summary["without_ip"].values())
-    sightings = sum(
-        rows[column].is_not_null().sum() for column in ("packet_sent", "packet_received")
-    )
-    assert sightings == read
+    on_paths = rows.filter(pl.col("fate") != "outside")
+    owners = {address: host.name for host in found for address in host.addresses}
+    outside = 0
+    for host in found:
+        packets = read_packets(list(host.captures))
+        assert packets.height == summary["records"][host.name] - summary["without_ip"][host.name]
+        ends = [pl.col(end).replace_strict(owners, default=None) for end in ("src_ip", "dst_ip")]
+        other = pl.when(ends[0] == host.name).then(ends[1]).otherwise(ends[0])
+        is_end = (ends[0] == host.name) != (ends[1] == host.name)
+        is_on_path = (is_end & other.is_not_null()).fill_null(value=False)
+        outside += packets.filter(~is_on_path).height
+        check(packets.filter(is_on_path), on_paths, host.name)
+    assert outside == rows.filter(fate="outside").height
+
+
+def read_packets(files: list[Path]) -> pl.DataFrame:
+    """Reads the IP packets of a capture in the order of its files, with their addresses."""
+    settings = Settings(keep_duplicates=True, order_window_ns=0)
+    packets, flows = (pl.DataFrame(Table(name, tuple(files), settings)) for name in TABLES)
+    addresses = flows.select("connection", "direction", "src_ip", "dst_ip")
+    return packets.join(addresses, on=["connection", "direction"])
+
+
+def check(packets: pl.DataFrame, rows: pl.DataFrame, host: str) -> None:
+    """Checks that each packet of a host stands in a row, and in one only.
+
+    Where segments are matched by their bytes, one that carries a part of another stands there, and
+    one that carries bytes of several stands beside each.
+    """
+    sent, received = rows.filter(sender=host), rows.filter(receiver=host)
+    numbers = [*sent["packet_sent"].drop_nulls(), *received["packet_received"].drop_nulls()]
+    stands = Counter(numbers)
+    assert set(stands) <= set(packets["packet"])
+    merged = set(received.filter(fate="delivered")["packet_received"])
+    assert {number for number, times in stands.items() if times > 1} <= merged
+    data = received.filter(pl.col("packet_sent") > 0, pl.col("payload_bytes") > 0)
+    spans = data.select("seq", end=pl.col("seq") + pl.col("payload_bytes")).drop_nulls().rows()
+    missing = packets.filter(~pl.col("packet").is_in(list(stands)))
+    for seq, payload in missing.select("seq", "payload_bytes").iter_rows():
+        assert payload > 0
+        for octet in (seq, seq + payload - 1):
+            assert any(low <= octet < high for low, high in spans)

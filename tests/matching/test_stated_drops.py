@@ -29,7 +29,7 @@ def statistics(code: int, count: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("of_packet", "behind", "is_complete"),
+    ("dropped_before", "behind", "is_complete"),
     [
         (0, b"", True),
         (0, statistics(5, 0) + statistics(7, 0), True),
@@ -40,7 +40,7 @@ def statistics(code: int, count: int) -> bytes:
     ],
 )
 def test_drops_that_the_file_states_are_a_gap(
-    of_packet: int, behind: bytes, is_complete: bool, tmp_path: Path, match, table
+    dropped_before: int, behind: bytes, is_complete: bool, tmp_path: Path, match, table
 ) -> None:
     sent, arrived = [], []
     for number in range(30):
@@ -50,7 +50,7 @@ def test_drops_that_the_file_states_are_a_gap(
         arrived += [] if number in MISSING else [(time + DELAY, there)]
         arrived.append((time + DELAY, back))
     (tmp_path / "a.pcap").write_bytes(build.pcap(sorted(sent)))
-    lost_before = [build.option(4, struct.pack("<Q", of_packet))] if of_packet else []
+    lost_before = [build.option(4, struct.pack("<Q", dropped_before))] if dropped_before else []
     blocks = [
         build.enhanced(build.START_NS + time, frame, *(lost_before if place == 9 else []))
         for place, (time, frame) in enumerate(arrived)

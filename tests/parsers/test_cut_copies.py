@@ -153,7 +153,7 @@ def test_datagrams_of_one_checksum_and_other_bytes_are_no_copies(tmp_path: Path)
 
 
 def stamped(kind: Kind) -> Packets:
-    """A conversation whose segments have timestamps and right checksums, and a SACK block at times."""
+    """A conversation with timestamps, right checksums, and a SACK block at times."""
     made = whole(kind)
     packets = []
     header = 54 if kind.v6 else 34

@@ -15,10 +15,21 @@ const FOUND: usize = 32;
 /// How many packets before its turn the sighting that waits for it is prefetched.
 const WAITING: usize = 16;
 
+/// A time that is so far from those of the packets on both sides is wrong.
+const FAR_NS: u64 = 1_000_000_000;
+/// Most packets with wrong times, one behind the other.
+const FEW: usize = 8;
+
 /// The next packets of one point in their order.
 pub(super) struct Ahead<'a> {
     pub reader: PointReader<'a>,
     packets: VecDeque<Sighting>,
+    /// When the packet that was taken last was to be read.
+    before: Option<i64>,
+}
+
+fn is_near(one: i64, other: i64) -> bool {
+    one.abs_diff(other) <= FAR_NS
 }
 
 impl<'a> Ahead<'a> {
@@ -31,14 +42,26 @@ impl<'a> Ahead<'a> {
         let mut ahead = Self {
             reader,
             packets: VecDeque::with_capacity(AHEAD),
+            before: None,
         };
         while ahead.packets.len() < AHEAD && ahead.read(recognition, matcher)? {}
         Ok(ahead)
     }
 
-    /// Shows the next packet without taking it.
-    pub(super) fn first(&self) -> Option<&Sighting> {
-        self.packets.front()
+    /// The time at which the next packet is to be read: its own, but where that is wrong, that of a packet beside it. What
+    /// stands behind a wrong time would wait for it, or what waits would have waited too long.
+    pub(super) fn turn(&self) -> Option<i64> {
+        let time = self.packets.front()?.time;
+        let next = self.packets.iter().skip(1).take(FEW);
+        let mut next = next.map(|packet| packet.time);
+        let Some(before) = self.before else {
+            // Behind a first packet that is too early may have been silence.
+            return Some(next.next().map_or(time, |next| next.min(time)));
+        };
+        if is_near(time, before) {
+            return Some(time);
+        }
+        Some(next.find(|&next| is_near(next, before)).unwrap_or(time))
     }
 
     /// Takes the next packet, and reads one more.
@@ -47,6 +70,7 @@ impl<'a> Ahead<'a> {
         recognition: &Recognition,
         matcher: &Matcher,
     ) -> Result<Option<Sighting>, Error> {
+        self.before = self.turn();
         self.read(recognition, matcher)?;
         if let Some(packet) = self.packets.get(FOUND) {
             matcher.prefetch_found(packet);

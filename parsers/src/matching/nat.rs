@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 
 use super::owners::Owners;
 use super::point::{LOOKED_AT, Point, PointReader};
-use super::sighting::{Recognition, Sighting};
+use super::sighting::{Lacking, Recognition, Sighting};
 use super::translation::{Address, Translation};
 use crate::common::error::Error;
 use crate::common::progress::Progress;
@@ -44,8 +44,8 @@ pub(super) fn find_translations(
             let Some(packet) = reader.next(recognition)? else {
                 break;
             };
-            is_without_stamps |= packet.lacks_stamp;
-            is_without_prefixes[usize::from(packet.v6)] |= packet.lacks_prefix;
+            is_without_stamps |= packet.lacks == Some(Lacking::Stamp);
+            is_without_prefixes[usize::from(packet.v6)] |= packet.lacks == Some(Lacking::Prefix);
             note(
                 &mut seen,
                 &packet,

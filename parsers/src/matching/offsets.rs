@@ -16,6 +16,9 @@ use crate::common::progress::Progress;
 /// Where packets went one way only, the fastest is taken to need so long.
 const ONE_WAY_NS: i64 = 1_000;
 
+/// No packet is under way so much shorter than most are.
+const FAR_NS: i64 = 5_000_000_000;
+
 /// The two sightings of a packet, and whether there is one more.
 #[derive(Default)]
 struct Seen {
@@ -50,15 +53,26 @@ pub(super) fn rough(
             entry.again |= slot.replace(packet.time).is_some();
         }
     }
-    let mut least: HashMap<(u16, u16), i64> = HashMap::new();
+    let mut delays: HashMap<(u16, u16), Vec<i64>> = HashMap::new();
     for ((_, path), seen) in seen {
         if let (Some(sent), Some(received), false) = (seen.sent, seen.received, seen.again) {
             let delay = received.saturating_sub(sent);
-            let shortest = least.entry(path).or_insert(delay);
-            *shortest = delay.min(*shortest);
+            delays.entry(path).or_default().push(delay);
         }
     }
-    Ok(chained(points.len(), &least))
+    let least = delays.into_iter();
+    let least = least.map(|(path, delays)| (path, shortest(delays)));
+    Ok(chained(points.len(), &least.collect()))
+}
+
+/// The least of at least one difference of two clocks, but for those far below most of them: single times may be wrong.
+fn shortest(mut delays: Vec<i64>) -> i64 {
+    let middle = delays.len() / 2;
+    let (below, &mut median, _) = delays.select_nth_unstable(middle);
+    let usual = below
+        .iter()
+        .filter(|&&delay| delay >= median.saturating_sub(FAR_NS));
+    usual.fold(median, |least, &delay| least.min(delay))
 }
 
 /// Offsets from the least differences of clocks on each path, from the first point on to those that it reaches.

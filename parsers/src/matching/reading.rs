@@ -217,14 +217,15 @@ impl Reading<'_> {
         }
         let mut taken: u64 = 0;
         while let Some(point) = earliest(&next) {
+            let turn = next[point].unwrap_or_default();
             let Some(packet) = ahead[point].take(self.recognition, &matcher)? else {
                 break;
             };
             let ends = self.owners.ends(&packet);
             match Owners::path(ends, point as u16) {
                 Some((path, side)) => {
-                    let common_time = self.common(point, packet.time);
-                    matcher.take(packet, common_time, path, side, findings);
+                    let has_wrong_time = turn != self.common(point, packet.time);
+                    matcher.take(packet, (turn, has_wrong_time), path, side, findings);
                 }
                 None => findings.fate(&outside(packet, ends, point as u16)),
             }
@@ -248,9 +249,9 @@ impl Reading<'_> {
         Ok((matcher.known, ends))
     }
 
-    /// The common time of the next packet of `point`, which counts as covered.
+    /// The common time at which the next packet of `point` is read, which counts as covered.
     fn see_next(&self, point: usize, ahead: &Ahead<'_>, matcher: &mut Matcher) -> Option<i64> {
-        let common_time = self.common(point, ahead.first()?.time);
+        let common_time = self.common(point, ahead.turn()?);
         matcher.known.coverage[point].see(common_time);
         Some(common_time)
     }

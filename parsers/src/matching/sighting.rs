@@ -17,6 +17,15 @@ const STAMPS: usize = 12;
 /// Length of a TCP header without options.
 const TCP_HEADER: usize = 20;
 
+/// What a capture may lack of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lacking {
+    /// The timestamp of a TCP segment, if it has one.
+    Stamp,
+    /// The first bytes that a datagram carries.
+    Prefix,
+}
+
 /// How packets are recognised.
 #[derive(Debug, Default)]
 pub(crate) struct Recognition {
@@ -75,10 +84,8 @@ pub(crate) struct Sighting {
     pub tcp: Option<Numbers>,
     /// Its timestamp, RFC 7323, where hosts send that as usual.
     pub tsval: Option<u32>,
-    /// Its timestamp, if any, was not captured.
-    pub lacks_stamp: bool,
-    /// The first bytes that it carries as a datagram were not captured.
-    pub lacks_prefix: bool,
+    /// What was not captured of it, though packets are recognised by it.
+    pub lacks: Option<Lacking>,
 }
 
 impl Sighting {
@@ -153,6 +160,11 @@ impl Sighting {
             }
         }
         let has_room = tcp.is_some() && usize::from(packet.options.bytes) >= STAMPS;
+        let lacks = if has_room && transport.len() < TCP_HEADER + STAMPS {
+            Some(Lacking::Stamp)
+        } else {
+            (is_datagram && prefix.is_none()).then_some(Lacking::Prefix)
+        };
         Some(Self {
             time,
             number,
@@ -171,8 +183,7 @@ impl Sighting {
             is_fragment: packet.fragment,
             tcp,
             tsval,
-            lacks_stamp: has_room && transport.len() < TCP_HEADER + STAMPS,
-            lacks_prefix: is_datagram && prefix.is_none(),
+            lacks,
         })
     }
 

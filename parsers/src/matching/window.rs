@@ -37,6 +37,8 @@ pub(super) struct Entry {
     pub packet: Sighting,
     /// Its time by the clock of the first point, as far as that is known.
     pub common_time: i64,
+    /// That is the time of a packet beside it, because its own is wrong.
+    pub has_wrong_time: bool,
     pub sender: u16,
     pub receiver: u16,
     pub side: Side,

@@ -98,7 +98,7 @@ impl Matcher {
     pub(super) fn take(
         &mut self,
         packet: Sighting,
-        common_time: i64,
+        (common_time, has_wrong_time): (i64, bool),
         (sender, receiver): (u16, u16),
         side: Side,
         findings: &mut impl Findings,
@@ -107,6 +107,7 @@ impl Matcher {
         let mut entry = Entry {
             packet,
             common_time,
+            has_wrong_time,
             sender,
             receiver,
             side,
@@ -220,7 +221,7 @@ impl Matcher {
             let Some(&here) = self.window.get(meeting.sent) else {
                 continue;
             };
-            if meeting.is_first_part {
+            if meeting.is_first_part && !here.has_wrong_time && !there.has_wrong_time {
                 findings.matched(path, here.common_time, there.common_time);
             }
             let mut matched = State::Matched {
@@ -254,6 +255,7 @@ impl Matcher {
             return;
         };
         let (arrived, number, common) = (there.packet.time, there.packet.number, there.common_time);
+        let has_wrong_time = there.has_wrong_time;
         there.state = State::Matched {
             time: 0,
             number: 0,
@@ -265,6 +267,7 @@ impl Matcher {
         };
         let path = (here.sender, here.receiver);
         let left = here.common_time;
+        let has_wrong_time = has_wrong_time || here.has_wrong_time;
         let reordered_by = self.arrivals.entry(path).or_default().arrive(here.order);
         here.state = State::Matched {
             time: arrived,
@@ -275,7 +278,7 @@ impl Matcher {
         group.has_match = true;
         group.is_delivered = true;
         if group.sent.count == 0 {
-            if !group.is_ambiguous {
+            if !group.is_ambiguous && !has_wrong_time {
                 findings.matched(path, left, common);
             }
             group.settled += 1;
