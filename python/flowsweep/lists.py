@@ -12,6 +12,12 @@ def shorten_list(items: Sequence[str], most: int) -> list[str]:
     return [*items[:most], *([f"{more} more"] if more > 0 else [])]
 
 
+def join_words(words: Sequence[str], separator: str = ", ") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *first, last = words
+    return f"{separator.join(first)} and {last}" if first else last
+
+
 def natural_key(text: str) -> list[tuple[int, int | str]]:
     """A sort key by which pc9 is before pc10."""
     parts = [part for part in re.split(r"(\d+)", text) if part]

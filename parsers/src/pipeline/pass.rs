@@ -23,7 +23,7 @@ use crate::track::{Connections, EarlyParts, States};
 
 /// Findings of an earlier reading that came too late for its own rows.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct Earlier {
     /// Connections whose direction turned.
     pub turned: HashSet<u32>,
     /// Fragments before the first of their packet.
@@ -49,7 +49,7 @@ impl<'a> Pass<'a> {
         options: &'a Options,
         progress: &'a Progress,
         budget: &'a Budget,
-        known: &Known,
+        earlier: &Earlier,
         care: Care,
     ) -> Self {
         let suspicion = Suspicion::default();
@@ -59,8 +59,8 @@ impl<'a> Pass<'a> {
             connections: Connections::new(
                 options.bin_ns,
                 options.udp_timeout_ns,
-                known.turned.clone(),
-                known.early.clone(),
+                earlier.turned.clone(),
+                earlier.early.clone(),
                 options.without_fast,
                 suspicion.clone(),
             ),

@@ -10,7 +10,7 @@ use crate::common::progress::Progress;
 use crate::common::threads::several_threads;
 use crate::pipeline::care::Care;
 use crate::pipeline::options::Options;
-use crate::pipeline::pass::{Known, Pass};
+use crate::pipeline::pass::{Earlier, Pass};
 use crate::source::Input;
 use crate::tables::{Sink, Table};
 use crate::track::{Connections, States};
@@ -92,7 +92,7 @@ struct Reader<'a> {
     budget: &'a Budget,
     is_stream: bool,
     care: Care,
-    known: Known,
+    earlier: Earlier,
 }
 
 impl<'a> Reader<'a> {
@@ -120,15 +120,15 @@ impl<'a> Reader<'a> {
             budget,
             is_stream,
             care,
-            known: Known::default(),
+            earlier: Earlier::default(),
         }
     }
 
     /// Reads all packets; again where something odd was noticed, or where fragments came before what they are part of.
     fn read(&mut self, sink: &mut dyn Sink) -> Result<(Pass<'a>, Found), Error> {
         loop {
-            let (known, care) = (&self.known, self.care);
-            let mut pass = Pass::new(self.options, self.progress, self.budget, known, care);
+            let (earlier, care) = (&self.earlier, self.care);
+            let mut pass = Pass::new(self.options, self.progress, self.budget, earlier, care);
             pass.counting.settles = !self.is_stream && (care == Care::Full || sink.can_restart());
             let Some(found) = pass.read(in_time_order(self.inputs)?, sink)? else {
                 self.care = care.after(&pass.suspicion, self.inputs.len(), self.options);
@@ -137,11 +137,11 @@ impl<'a> Reader<'a> {
             };
             // Parts of a packet may come before the first one, which alone has ports: then all rows come again.
             let early = &pass.connections.fragments.early;
-            let is_wanted = self.known.early.is_empty() && !early.is_empty() && !self.is_stream;
+            let is_wanted = self.earlier.early.is_empty() && !early.is_empty() && !self.is_stream;
             if !is_wanted || !restart_all(self.options, sink)? {
                 return Ok((pass, found));
             }
-            self.known.early.clone_from(early);
+            self.earlier.early.clone_from(early);
         }
     }
 
@@ -163,9 +163,9 @@ impl<'a> Reader<'a> {
             tables,
             ..self.options.clone()
         };
-        self.known.turned = connections.turned.iter().copied().collect();
-        let (known, care) = (&self.known, self.care);
-        let mut pass = Pass::new(&options, self.progress, self.budget, known, care);
+        self.earlier.turned = connections.turned.iter().copied().collect();
+        let (earlier, care) = (&self.earlier, self.care);
+        let mut pass = Pass::new(&options, self.progress, self.budget, earlier, care);
         if let Some(found) = pass.read(again(self.inputs, found)?, sink)? {
             pass.finish(&found, sink)?;
         }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
+from flowsweep.lists import join_words
 from flowsweep.render import points
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def describe(
     if silent:
         reasons = list_reasons(pl.concat([frame.select("unknown_because") for frame in frames]))
         sentences.append(
-            f"What holds {_join(silent)} back cannot be determined "
+            f"What holds {join_words(silent)} back cannot be determined "
             f"({', '.join(reasons) or 'no flow lasted'})."
         )
     return " ".join(sentences)
@@ -205,12 +206,12 @@ def _describe_full(share: float) -> str:
 def _describe_full_links(known: Sequence[Held]) -> list[str]:
     """Where the link was full, so that what the senders waited for was the network's doing."""
     found = [
-        f"{one.label}{' also' if one.link is not None else ''} at {_join(one.full[:FEW])}"
+        f"{one.label}{' also' if one.link is not None else ''} at {join_words(one.full[:FEW])}"
         + (f" and {len(one.full) - FEW} more points" if len(one.full) > FEW else "")
         for one in known
         if one.full
     ]
-    where = _join(found) if found else ""
+    where = join_words(found) if found else ""
     text = (
         f"The link was full for {where}: what the senders waited for there was the network's doing."
     )
@@ -236,7 +237,7 @@ def _describe_paces(known: Sequence[Held]) -> str:
         )
     at_baseline = all(one.begin == BASELINE for one in known)
     where = BASELINE if at_baseline else f"{BASELINE}, or else the first point that is known,"
-    return f"At {where} {_join([*parts, *others])}."
+    return f"At {where} {join_words([*parts, *others])}."
 
 
 def _describe_standouts(known: Sequence[Held]) -> str:
@@ -273,7 +274,3 @@ def describe_unknown(unknown: int, reasons: Sequence[str]) -> str | None:
 def list_reasons(rows: pl.DataFrame) -> list[str]:
     """Why some directions are not known."""
     return sorted({part for text in rows["unknown_because"] if text for part in text.split("; ")})
-
-
-def _join(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.lists import shorten_list
+from flowsweep.lists import join_words, shorten_list
 from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import (
     outcome_words,
@@ -246,11 +246,10 @@ def _is_varied(runs: Sequence[dict[str, Any]]) -> bool:
 
 
 def _not_varied(labels: list[str]) -> str:
-    named = shorten_list([f"**{label}**" for label in labels], MAX_APPS)
+    named = join_words(shorten_list([f"**{label}**" for label in labels], MAX_APPS), "; ")
     need = "it needs" if len(labels) == 1 else "they need"
-    together = named[0] if len(named) == 1 else f"{'; '.join(named[:-1])} and {named[-1]}"
     text = f"sent, not what {need}: neither RTT nor rate was varied"
-    return f"These runs show what {together} {text}."
+    return f"These runs show what {named} {text}."
 
 
 def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]) -> str:

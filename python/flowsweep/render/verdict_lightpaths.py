@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowsweep import numbers
-from flowsweep.lists import shorten_list
+from flowsweep.lists import join_words, shorten_list
 
 Row = dict[str, Any]
 MAX_APPS = 4
@@ -115,5 +115,4 @@ def _describe_answer(answer: Answer, where: str, named: Sequence[str]) -> str:
 
 
 def _join_labels(labels: Sequence[str]) -> str:
-    names = shorten_list([f"**{label}**" for label in labels], MAX_APPS)
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return join_words(shorten_list([f"**{label}**" for label in labels], MAX_APPS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -12,6 +13,8 @@ from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flowsweep.render.theme import Series
 
 ROW = 24
@@ -66,45 +69,21 @@ def draw(context: Context) -> Figure | None:
 def _core_panel(
     rows: pl.DataFrame, whole: pl.DataFrame, one: Series, left: int, *, alone: bool
 ) -> Any:
+    """A line for each point: mean, range over the sites, and peak."""
     names = dict(zip(map(tuple, whole.rows()), points.labels(whole), strict=True))
     drawn = points.choose_drawn(whole)
-    columns = set(points.COLUMNS)
-    data = []
-    for row, full in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True):
-        same = pl.all_horizontal(pl.col(key).eq_missing(full[key]) for key in columns - {"ranks"})
-        sites = rows.filter(same & pl.col("site").is_not_null())
-        peak = full["sent_peak_mbit_s"] if full["is_peak_known"] else None
-        rate = "not known" if peak is None else numbers.estimate(peak)
-        means = [*sites["sent_mbit_s"], *sites["received_mbit_s"], full["sent_mbit_s"]]
-        data.append(
-            {
-                "point": names[row],
-                "low": min(means),
-                "x": full["sent_mbit_s"],
-                "high": max(means),
-                "peak": peak,
-                "text": f"{numbers.estimate(full['sent_mbit_s'])}, peak {rate}",
-                TIP: tip(
-                    names[row],
-                    f"mean {numbers.estimate(full['sent_mbit_s'])} Mbit/s per rank",
-                    f"peak {rate}{'' if peak is None else ' Mbit/s per rank'}",
-                    f"sites and directions: {numbers.estimate(min(means))} to "
-                    f"{numbers.estimate(max(means))} Mbit/s per rank",
-                ),
-                "end": max(*means, peak or 0.0),
-            }
-        )
-    order = [row["point"] for row in data]
-    top = max(row["end"] for row in data) or 1.0
-
-    def x(field: str) -> charts.Channel:
-        return charts.field(
-            field,
-            title="Mbit/s per rank",
-            scale=axes.scale(domain=[0, top * 1.02], nice=False),
-            axis=axes.axis(tickCount=6, format=",~f", grid=True),
-        )
-
+    marks = [
+        _mark(names[row], full, _select_sites(rows, full))
+        for row, full in zip(drawn.rows(), drawn.iter_rows(named=True), strict=True)
+    ]
+    top = max(mark["end"] for mark in marks) or 1.0
+    x = partial(
+        charts.field,
+        title="Mbit/s per rank",
+        scale=axes.scale(domain=[0, top * 1.02], nice=False),
+        axis=axes.axis(tickCount=6, format=",~f", grid=True),
+    )
+    order = [mark["point"] for mark in marks]
     y = charts.field(
         "point:N",
         title=None,
@@ -112,21 +91,59 @@ def _core_panel(
         scale=axes.scale(domain=order),
         axis=axes.axis(grid=False, labelLimit=left, minExtent=left),
     )
-    base = charts.Chart(values(data))
-    panel = charts.layer(
-        base.mark("bar", height=6, opacity=0.35, color=one.colour).encode(
-            x=x("low:Q"), x2="high:Q", y=y
-        ),
-        base.filtered("isValid(datum.peak)")
-        .mark("tick", thickness=2, height=12, color=one.colour)
-        .encode(x=x("peak:Q"), y=y),
-        base.mark("point", shape=one.shape, size=45, color=one.colour, filled=True).encode(
-            x=x("x:Q"), y=y
-        ),
-        base.mark("text", align="left", dx=8, fontSize=11, color=theme.MUTED).encode(
-            x=x("end:Q"), y=y, text="text:N"
-        ),
-    ).properties(width=theme.FULL_WIDTH - left - 130, height=ROW * len(order))
+    panel = charts.layer(*_layers(values(marks), one, x, y)).properties(
+        width=theme.FULL_WIDTH - left - 130, height=ROW * len(order)
+    )
     if not alone:
         panel = panel.properties(title=charts.title(one.label, color=one.text_colour))
     return panel
+
+
+def _select_sites(rows: pl.DataFrame, whole: dict[str, Any]) -> pl.DataFrame:
+    """The rows of the sites at the point of a row of all sites."""
+    keys = set(points.COLUMNS) - {"ranks"}
+    is_same = pl.all_horizontal(pl.col(key).eq_missing(whole[key]) for key in keys)
+    return rows.filter(is_same & pl.col("site").is_not_null())
+
+
+def _mark(name: str, whole: dict[str, Any], sites: pl.DataFrame) -> dict[str, Any]:
+    """What is drawn of a point."""
+    peak = whole["sent_peak_mbit_s"] if whole["is_peak_known"] else None
+    rate = "not known" if peak is None else numbers.estimate(peak)
+    mean = whole["sent_mbit_s"]
+    means = [*sites["sent_mbit_s"], *sites["received_mbit_s"], mean]
+    return {
+        "point": name,
+        "low": min(means),
+        "x": mean,
+        "high": max(means),
+        "peak": peak,
+        "text": f"{numbers.estimate(mean)}, peak {rate}",
+        TIP: tip(
+            name,
+            f"mean {numbers.estimate(mean)} Mbit/s per rank",
+            f"peak {rate}{'' if peak is None else ' Mbit/s per rank'}",
+            f"sites and directions: {numbers.estimate(min(means))} to "
+            f"{numbers.estimate(max(means))} Mbit/s per rank",
+        ),
+        "end": max(*means, peak or 0.0),
+    }
+
+
+def _layers(
+    data: Any, one: Series, x: Callable[[str], charts.Channel], y: charts.Channel
+) -> list[charts.Chart]:
+    """A bar for the sites, a tick for the peak, a dot for the mean, and both in words."""
+    base = charts.Chart(data)
+    bar = base.mark("bar", height=6, opacity=0.35, color=one.colour)
+    tick = base.filtered("isValid(datum.peak)").mark(
+        "tick", thickness=2, height=12, color=one.colour
+    )
+    dot = base.mark("point", shape=one.shape, size=45, color=one.colour, filled=True)
+    text = base.mark("text", align="left", dx=8, fontSize=11, color=theme.MUTED)
+    return [
+        bar.encode(x=x("low:Q"), x2="high:Q", y=y),
+        tick.encode(x=x("peak:Q"), y=y),
+        dot.encode(x=x("x:Q"), y=y),
+        text.encode(x=x("end:Q"), y=y, text="text:N"),
+    ]

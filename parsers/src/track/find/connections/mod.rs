@@ -42,8 +42,8 @@ pub(crate) struct Connections {
     pub queue_pairs: QueuePairs,
     /// Connections that turned out to be initiated by the other side after a chunk of theirs was handed on.
     pub turned: Vec<u32>,
-    /// The same, known from an earlier pass.
-    known: HashSet<u32>,
+    /// Connections of which an earlier pass found that.
+    turned_before: HashSet<u32>,
     /// Fast ways that are taken.
     guesses: bool,
     runs: bool,
@@ -55,7 +55,7 @@ impl Connections {
     pub(crate) fn new(
         bin_ns: i64,
         idle_ns: i64,
-        known: HashSet<u32>,
+        turned_before: HashSet<u32>,
         early: EarlyParts,
         without_fast: FastWays,
         suspicion: Suspicion,
@@ -74,7 +74,7 @@ impl Connections {
             queue_pairs: QueuePairs::new(&hashing),
             hashing,
             turned: Vec::new(),
-            known,
+            turned_before,
             guesses: !without_fast.has(FastWays::GUESSES),
             runs: !without_fast.has(FastWays::RUNS),
             suspicion,
@@ -141,7 +141,8 @@ impl Connections {
     }
 
     fn add(&mut self, key: &Key, hash: u64, vlan: u16, segment: &Segment, old: Option<u32>) -> u32 {
-        let turned = !self.known.is_empty() && self.known.contains(&(self.list.len() as u32));
+        let turned = !self.turned_before.is_empty()
+            && self.turned_before.contains(&(self.list.len() as u32));
         let connection = Connection::new(key, vlan, segment, turned);
         let number = self.list.push(connection);
         if let Some(old) = old {

@@ -284,15 +284,15 @@ impl Limits {
     /// the number behind them.
     #[inline]
     pub(crate) fn add(&mut self, bytes: u32, flight: u32, room: Option<i64>, end: i64) {
-        self.left(room, flight);
+        self.note_room(room, flight);
         self.bytes = self.bytes.saturating_add(bytes);
         self.end = self.end.max(end);
     }
 
-    /// What a send left: bytes in `flight`, and `room` for more. The congestion window is known to be larger where
+    /// Notes what a send leaves: bytes in `flight`, and `room` for more. The congestion window is known to be larger where
     /// more filled the window since something was lost.
     #[inline]
-    fn left(&mut self, room: Option<i64>, flight: u32) {
+    fn note_room(&mut self, room: Option<i64>, flight: u32) {
         self.flight = flight;
         if self.room == Room::Full {
             if !self.recovering {
