@@ -234,7 +234,7 @@ def test_no_rate_rests_on_packets_without_a_time_of_their_own(
     assert {row["mbit_s"] for row in summary.top} == {None}
     capture.print_summaries([summary])
     text = " ".join(capsys.readouterr().out.split())
-    assert "throughput not measurable: 2 packets without a time of their own" in text
+    assert "throughput not measurable: 2 packets with no recorded time" in text
     assert "bit/s" not in text
 
 

@@ -19,7 +19,7 @@ OF_CAPTURES = {
     "late_packets": ("too late to be reordered", "C", [claims.GAPS]),
     "length_conflict_packets": ("20 packets whose lengths contradict each other", "B", []),
     "times_out_of_range": ("20 packets with an impossible time", "C", [claims.GAPS]),
-    "untimed_packets": ("20 packets without a time of their own", "C", [claims.GAPS]),
+    "untimed_packets": ("20 packets with no recorded time", "C", [claims.GAPS]),
 }
 OF_FLOWS = {
     "outside_window_packets": "20 outside the window",

@@ -61,7 +61,7 @@ RULES = (
     ),
     Rule(
         "untimed_packets",
-        "without a time of their own (Simple Packet Blocks): each counts at the time of the packet"
+        "with no recorded time (Simple Packet Blocks): each counts at the time of the packet"
         " before it, so peaks and gaps are unknown",
         c=0.0, d=0.01, spoils=GAPS,
     ),

@@ -125,10 +125,7 @@ def _shorten(name: str, width: int) -> str:
 
 def _print_throughput(console: Any, summary: Summary) -> None:
     if summary.borrowed_times:
-        text = (
-            f"not measurable: {counted(summary.borrowed_times, 'packet')} without a time of"
-            f" {'its' if summary.borrowed_times == 1 else 'their'} own"
-        )
+        text = f"not measurable: {counted(summary.borrowed_times, 'packet')} with no recorded time"
         console.print(f"\nthroughput  {_wrap(text, console, BEHIND_THROUGHPUT)}")
         return
     if summary.host is None or not summary.out_mbit_s:
