@@ -17,6 +17,7 @@ from flowsweep.parsing import Settings
 TABLES = ("packets", "flows")
 
 
+@pytest.mark.filterwarnings("ignore::flowsweep.captures.DamagedCaptureWarning")
 @pytest.mark.parametrize("seed", range(12))
 def test_each_record_of_spoiled_captures_stands_once(seed: int, tmp_path: Path) -> None:
     drawn = random.Random(seed)
