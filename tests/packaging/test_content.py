@@ -10,7 +10,7 @@ from flowsweep.errors import FlowsweepError
 #: Modules that look at their own place, and for what that is of the package itself.
 OF_THE_PACKAGE = {
     "content.py",
-    "testbed/machines/machine.py",  # the script beside it that is copied to the machines
+    "testbed/machines/keeper/__init__.py",  # the parts of the script that is copied to machines
     "testbed/slurm/links.py",  # likewise
     "testbed/transient.py",  # which lines of a traceback are ours
 }
