@@ -4,7 +4,8 @@
 //! Packets are read point by point in one order of time (`offsets`, `point`), as [sightings](sighting), with the addresses
 //! that their hosts have for themselves (`nat`, `translation`). Those of one
 //! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
-//! them; segments that interfaces cut or merged are matched by their bytes (`resegmented`). `streams` keeps what TCP's
+//! them; segments that interfaces cut or merged are matched by their bytes (`resegmented`), and datagrams that they cut or
+//! merged count as unknown, not as lost (`datagrams`). `streams` keeps what TCP's
 //! acknowledgements prove of packets that a capture lacks, and `reorder` counts what overtook a packet. All is read
 //! twice: the first reading finds how complete the captures are and how the `clocks` differ; the second gives each packet
 //! its fate, and the time that it was under way (`one_way`). Where segments were cut or merged, the first is repeated.
