@@ -1,4 +1,4 @@
-//! Tells on standard error how a capture went.
+//! Reports on standard error how a capture went.
 
 use std::io::{self, Write};
 

@@ -15,16 +15,16 @@ const FOUND: usize = 32;
 /// How many packets before its turn the sighting that waits for it is prefetched.
 const WAITING: usize = 16;
 
-/// A time that is so far from those of the packets on both sides is wrong.
+/// A time that differs by more than this from those of the packets before and after it is wrong.
 const FAR_NS: u64 = 1_000_000_000;
-/// Most packets with wrong times, one behind the other.
+/// Most consecutive packets with wrong times.
 const FEW: usize = 8;
 
 /// The next packets of one point in their order.
 pub(super) struct Ahead<'a> {
     pub reader: PointReader<'a>,
     packets: VecDeque<Sighting>,
-    /// When the packet that was taken last was to be read.
+    /// The turn of the packet that was taken last.
     before: Option<i64>,
 }
 
@@ -48,14 +48,15 @@ impl<'a> Ahead<'a> {
         Ok(ahead)
     }
 
-    /// The time at which the next packet is to be read: its own, but where that is wrong, that of a packet beside it. What
-    /// stands behind a wrong time would wait for it, or what waits would have waited too long.
+    /// The time that decides when the next packet is read: its own or, if that is wrong, that of a neighbour. With a
+    /// time that is too late, all packets after it would wait; with one that is too early, packets that wait for their
+    /// other sighting would seem to have waited too long.
     pub(super) fn turn(&self) -> Option<i64> {
         let time = self.packets.front()?.time;
         let next = self.packets.iter().skip(1).take(FEW);
         let mut next = next.map(|packet| packet.time);
         let Some(before) = self.before else {
-            // Behind a first packet that is too early may have been silence.
+            // A silence may follow the first packet, so only a time that is too late shows.
             return Some(next.next().map_or(time, |next| next.min(time)));
         };
         if is_near(time, before) {

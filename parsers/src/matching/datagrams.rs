@@ -1,5 +1,5 @@
-//! Datagrams that network interfaces cut or merge between two captures (UDP GSO and GRO), as those of QUIC: they are in one
-//! capture alone, and nothing in their headers tells which bytes they carry. So nothing is said of them.
+//! Datagrams that network interfaces cut or merge between two captures (UDP GSO and GRO), such as those of QUIC. Each is
+//! in one capture only, and no header shows which bytes it carries; therefore their fates are unknown.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,32 +8,32 @@ use foldhash::fast::RandomState;
 use super::fate::{Evidence, Fate, FateRow};
 use crate::decode::UDP;
 
-/// Most directions that are remembered.
+/// Most directions of flows that are kept.
 const MOST: usize = 1 << 16;
-/// Length of the longest packet that Ethernet carries: what is cut or merged is longer.
+/// Length of the longest IP packet that Ethernet carries; datagrams that are cut or merged are longer.
 const ETHERNET: u32 = 1_500;
 
-/// Datagrams of one direction of a flow that are in one capture alone.
+/// The datagrams of one direction of a flow that only one of the two hosts captured.
 #[derive(Debug, Default)]
 struct Alone {
     /// The path, from one point to another.
     path: (u16, u16),
-    /// Length of the longest packet that only the sender captured, and of that which only the receiver did.
+    /// Lengths of the longest packets that only the sender captured, and that only the receiver captured.
     longest: (u32, u32),
-    /// The sender's capture would lack one, if none was cut.
+    /// A datagram arrived that the sender's capture lacks, unless it was cut.
     is_arrived: bool,
 }
 
-/// What is known of datagrams that are in one capture alone.
+/// Finds flows whose datagrams were cut or merged.
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
     alone: HashMap<u64, Alone, RandomState>,
-    /// Length of the longest datagram of each path that is in both captures.
+    /// Length of the longest datagram of each path that both hosts captured.
     longest: HashMap<(u16, u16), u32>,
 }
 
 impl Datagrams {
-    /// Takes a datagram of `path`; false where the row is of something else, or of one datagram too many.
+    /// Notes a datagram of `path`; false if the row is of another protocol, or there are too many flows.
     pub(super) fn take(&mut self, row: &FateRow, path: (u16, u16)) -> bool {
         let packet = &row.packet;
         if packet.protocol != UDP || packet.is_fragment || row.fate == Fate::Duplicated {

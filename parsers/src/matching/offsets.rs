@@ -13,10 +13,10 @@ use super::window::Side;
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
-/// Where packets went one way only, the fastest is taken to need so long.
+/// The delay that the fastest packet is assumed to have where packets went one way only.
 const ONE_WAY_NS: i64 = 1_000;
 
-/// No packet is under way so much shorter than most are.
+/// A delay that is this much shorter than most is that of a packet with a wrong time.
 const FAR_NS: i64 = 5_000_000_000;
 
 /// The two sightings of a packet, and whether there is one more.
@@ -27,7 +27,7 @@ struct Seen {
     again: bool,
 }
 
-/// How far the clock of each point is ahead of the first one's, in ns; 0 where no packets in common tell.
+/// How far the clock of each point is ahead of the first one's, in ns; 0 where they have no packets in common.
 pub(super) fn rough(
     points: &[Point],
     translations: &[Translation],
@@ -65,7 +65,8 @@ pub(super) fn rough(
     Ok(chained(points.len(), &least.collect()))
 }
 
-/// The least of at least one difference of two clocks, but for those far below most of them: single times may be wrong.
+/// The least of one or more differences of two clocks. Leaves out those far below most of them, because single packets
+/// may have wrong times.
 fn shortest(mut delays: Vec<i64>) -> i64 {
     let middle = delays.len() / 2;
     let (below, &mut median, _) = delays.select_nth_unstable(middle);

@@ -1,4 +1,4 @@
-//! The last reading: the rows of all fates and delays go to tables.
+//! The last reading, which writes the fates and delays of all packets to tables.
 
 use super::clocks::{ClockRow, Solved};
 use super::fate::FateRow;
@@ -7,13 +7,13 @@ use super::one_way::OneWayRow;
 use super::summary::Counts;
 use crate::common::error::Error;
 
-/// Rows that are handed on together.
+/// Rows that are written at once.
 const BATCH_ROWS: usize = 1 << 12;
 
-/// Takes rows, and the names of the points that these give numbers of.
+/// Writes rows, which refer to points by their places in `names`.
 pub(crate) trait Tables {
     fn fates(&mut self, rows: &[FateRow], names: &[String]) -> Result<(), Error>;
-    /// Takes rows about packets of `fates`.
+    /// Writes the delays of packets whose rows are in `fates`.
     fn one_way(
         &mut self,
         rows: &[OneWayRow],
@@ -23,7 +23,7 @@ pub(crate) trait Tables {
     fn clocks(&mut self, rows: &[ClockRow], names: &[String]) -> Result<(), Error>;
 }
 
-/// Hands on the rows.
+/// Collects the rows of the last reading and writes them in batches.
 pub(super) struct Second<'a> {
     names: &'a [String],
     clocks: &'a Solved,
@@ -47,7 +47,7 @@ impl<'a> Second<'a> {
         }
     }
 
-    /// Hands on the last rows; the counts of all.
+    /// Writes the last rows; returns the counts of all packets.
     pub(super) fn finish(mut self) -> Result<Counts, Error> {
         self.hand_over();
         self.failure.map_or(Ok(self.counts), Err)

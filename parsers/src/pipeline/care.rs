@@ -1,4 +1,5 @@
-//! How carefully a capture is read: most need little care, and what shows that one needs more ends the reading.
+//! How carefully a capture is read. Most captures need little care; a reading that notices something odd ends, and the
+//! next one is more careful.
 
 use crate::capture::file::MOST_SORTED;
 use crate::common::fast_ways::FastWays;
@@ -8,19 +9,18 @@ use crate::pipeline::options::Options;
 /// How carefully a capture is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Care {
-    /// Packets count as they come; the reading ends where something odd is noticed.
+    /// Counts packets in the order of the file; the reading ends as soon as it notices something odd.
     Little,
-    /// Those of one file are put in the order of their times where they lie a little out of it; it ends where something else
-    /// is noticed.
+    /// Sorts the packets of one file by time where they are slightly out of order; ends at anything else that is odd.
     Near,
-    /// Packets are put in the order of their times; it ends where something else is noticed.
+    /// Sorts all packets by time; ends at anything else that is odd.
     Order,
-    /// Packets are sifted.
+    /// Sifts all packets: sorts them, and recognises copies and segments that a receiver refuses.
     Full,
 }
 
 impl Care {
-    /// With which all is read again where `suspicion` ended a reading.
+    /// The care of the next reading, after `suspicion` ended this one.
     pub(super) fn after(self, suspicion: &Suspicion, files: usize, options: &Options) -> Self {
         if !suspicion.is_of_order() || options.without_fast.has(FastWays::ORDER) {
             return Self::Full;
@@ -33,7 +33,7 @@ impl Care {
         }
     }
 
-    /// Packets go through the window of the sifter.
+    /// Whether packets go through the window of the sifter.
     pub(super) fn waits(self) -> bool {
         matches!(self, Self::Order | Self::Full)
     }

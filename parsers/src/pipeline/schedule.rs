@@ -2,7 +2,8 @@
 //!
 //! Each stage takes the chunks in their order, one at a time, so that what comes out does not depend on the threads.
 //! Several threads work on several chunks; a thread that has ended one stage goes on with the next one of the same
-//! chunk, which is in its cache, if no other thread is at that stage. What none waits for is divided inside the stages.
+//! chunk, which is in its cache, if no other thread is at that stage. Work for which no other stage waits is divided
+//! among threads inside a stage.
 //! Two threads, and any number of them where chunks are large, take the first two stages as one.
 
 use std::collections::VecDeque;
@@ -22,7 +23,7 @@ use crate::pipeline::stages::{Count, Find, Portion, Read};
 use crate::tables::Sink;
 use crate::track::Connections;
 
-/// Chunks under way at most where several threads work on them; more gained nothing.
+/// Most chunks in progress when several threads work; more gained nothing.
 const CHUNKS: usize = 3;
 
 /// Takes all packets of `reading` through the stages, in chunks of that kind.
