@@ -1,4 +1,4 @@
-"""What may be claimed of a capture, as far as its grade allows."""
+"""The claims about a capture that its grade may forbid."""
 
 #: Claims that a fault of grade C may forbid. D forbids all.
 GAPS = "gaps between packets"

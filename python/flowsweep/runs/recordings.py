@@ -1,4 +1,4 @@
-"""What was recorded of one run: the captures and logs of each host."""
+"""The captures and logs that were recorded during a run, by host."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Recordings:
         run: Its name.
         captures: The files of each host.
         logs: Zeek's logs of each host.
-        drops: Packets that kernel and interface dropped at a host; of a host that is not in it,
-            the manifests beside its captures tell them.
-        passed_over: Captures and logs that have no host's name.
-        no_logs: Files called as logs of Zeek are that hold none.
+        drops: Packets that kernel and interface dropped at a host; for a host that is not
+            in it, the manifests beside its captures state them.
+        passed_over: Captures and logs that are not named after a host.
+        no_logs: Files that are named like logs of Zeek and hold none.
     """
 
     run: str
@@ -38,7 +38,7 @@ class Recordings:
 
     @classmethod
     def in_folder(cls, run_dir: Path) -> Recordings:
-        """Looks through the run's folder."""
+        """Finds the captures and logs in the folder of a run."""
         if not run_dir.is_dir():
             raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
         run = names.check(run_dir.resolve().name, "a run", run_dir)

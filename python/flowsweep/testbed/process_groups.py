@@ -18,7 +18,7 @@ def wait_or_kill(processes: Sequence[subprocess.Popen[bytes]], limit_s: float) -
 
     Args:
         processes: The leaders of the groups.
-        limit_s: How long all of them together are waited for.
+        limit_s: How long to wait for all of them together.
     """
     end = time.monotonic() + limit_s
     for process in processes:

@@ -1,4 +1,4 @@
-"""Why the tables of an experiment cannot be asked, and what helps."""
+"""Errors for tables that cannot be queried, with their remedies."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The keeper of a machine: a script of a shell that is there during a run.
+"""The keeper: a shell script that runs on each machine for as long as a run lasts.
 
-It reaches the machine as one text, because nothing that lies there is trusted before it was
-checked: the parts beside this file, one behind the other.
+Its parts beside this file are joined and sent to the machine as one text, because nothing that
+lies on the machine is trusted before it is checked.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ PARTS = ("ownership.sh", "record.sh", "overlay.sh", "settings.sh", "keeper.sh")
 
 
 def script() -> bytes:
-    """The whole script."""
+    """Joins the parts of the script."""
     return b"\n".join(Path(__file__).with_name(part).read_bytes() for part in PARTS)
