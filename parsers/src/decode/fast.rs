@@ -237,15 +237,7 @@ mod tests {
             let mut frame = [byte; 54];
             frame[16..18].copy_from_slice(&[0, 40]);
             frame[46] = 0x50;
-            let record = Record {
-                time: 0,
-                is_timed: true,
-                wire: 54,
-                captured: 54,
-                interface: 0,
-                at: 0,
-                data: 0,
-            };
+            let record = Record::whole(54, 0);
             let slot = (&mut Owner::default(), &mut Segment::default());
             assert!(!plain(
                 &record,

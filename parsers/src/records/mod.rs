@@ -43,6 +43,20 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// A record of a whole packet for tests: its `length`, and where its bytes begin.
+    #[cfg(test)]
+    pub(crate) fn whole(length: u32, data: u32) -> Self {
+        Self {
+            time: 0,
+            is_timed: true,
+            wire: length,
+            captured: length,
+            interface: 0,
+            at: 0,
+            data,
+        }
+    }
+
     /// What was captured of the packet, of the `window` that it lies in.
     pub(crate) fn bytes<'a>(&self, window: &'a [u8]) -> &'a [u8] {
         let frame = self.data as usize..(self.data + self.captured) as usize;

@@ -127,15 +127,7 @@ mod tests {
         let mut frame = [0; 54];
         frame[12..18].copy_from_slice(&[8, 0, 0x45, 0, 0, 40]);
         (frame[23], frame[46]) = (6, 0x50);
-        let record = Record {
-            time: 0,
-            is_timed: true,
-            wire: 54,
-            captured: 54,
-            interface: 0,
-            at: 0,
-            data: 0,
-        };
+        let record = Record::whole(54, 0);
         for (link_type, kind) in [(ETHERNET, OwnerKind::Whole), (147, OwnerKind::None)] {
             let interface = Interface::with_link_type(link_type);
             let mut chunk = Chunk::new(RandomState::default(), ChunkOptions::default());

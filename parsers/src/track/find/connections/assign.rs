@@ -138,15 +138,7 @@ mod tests {
         let mut numbers = Vec::new();
         for frames in frames.chunks(at_once) {
             let records: Vec<Record> = (0..frames.len() as u32)
-                .map(|number| Record {
-                    time: 0,
-                    is_timed: true,
-                    wire: 54,
-                    captured: 54,
-                    interface: 0,
-                    at: 0,
-                    data: number * 54,
-                })
+                .map(|number| Record::whole(54, number * 54))
                 .collect();
             let interfaces = std::slice::from_ref(&interface);
             let mut notice = Notice::new(false, false);
