@@ -167,13 +167,14 @@ impl<T: Clone> Direction<T> {
         self.last_arrival_ns = arrival_ns;
         let member = flow as usize % self.parameters.parallel;
         self.start(member, arrival_ns);
-        let asked = self.parameters;
+        let parameters = self.parameters;
         let draw = Draw {
-            jitter_ns: asked
+            jitter_ns: parameters
                 .jitter
                 .map_or(0, |jitter| jitter.sample_ns(self.jitter, number)),
             lost: self.loss.lose(number),
-            twice: asked.duplicate > 0.0 && self.duplicate.chance(number, asked.duplicate),
+            twice: parameters.duplicate > 0.0
+                && self.duplicate.chance(number, parameters.duplicate),
             item,
         };
         match self.members[member].line.offer(arrival_ns, bytes, draw) {
@@ -184,7 +185,7 @@ impl<T: Clone> Direction<T> {
                 item: draw.item,
             }),
             // Nothing can change any more for a frame that need not wait for the line.
-            Ok(()) if asked.line.rate_bit_s.is_none() => self.start(member, arrival_ns),
+            Ok(()) if parameters.line.rate_bit_s.is_none() => self.start(member, arrival_ns),
             Ok(()) => {}
         }
     }

@@ -137,9 +137,9 @@ pub struct LinkStats<'a> {
     pub from: &'a str,
     /// Name of the port that frames go to.
     pub to: &'a str,
-    /// One-way delay asked for.
+    /// Requested one-way delay.
     pub delay_ns: u64,
-    /// Rate asked for; null is unlimited.
+    /// Requested rate; null is unlimited.
     pub rate_bit_s: Option<u64>,
     /// Queue in force, 0 where the rate is unlimited.
     pub queue_bytes: u64,
@@ -162,14 +162,14 @@ impl<'a> LinkStats<'a> {
         link: &Direction<T>,
         counters: &'a LinkCounters,
     ) -> Self {
-        let asked = link.parameters();
+        let parameters = link.parameters();
         Self {
             from,
             to,
-            delay_ns: asked.delay_ns,
-            rate_bit_s: asked.line.rate_bit_s.map(std::num::NonZeroU64::get),
-            queue_bytes: asked.line.queue.bytes,
-            parallel: asked.parallel,
+            delay_ns: parameters.delay_ns,
+            rate_bit_s: parameters.line.rate_bit_s.map(std::num::NonZeroU64::get),
+            queue_bytes: parameters.line.queue.bytes,
+            parallel: parameters.parallel,
             jitter_clipped: link.jitter_clipped,
             order_held: link.order_held,
             counters,

@@ -252,10 +252,10 @@ impl Fabric {
     /// The shortest propagation delay.
     pub fn shortest_ns(&self) -> u64 {
         let delays = self.lanes.iter().map(|lane| {
-            let asked = lane.link.parameters();
+            let parameters = lane.link.parameters();
             // Jitter may make it shorter; three standard deviations nearly always hold.
-            let early = asked.jitter.map_or(0.0, |jitter| 3.0 * jitter.std_ns);
-            asked.delay_ns.saturating_sub(early as u64)
+            let early = parameters.jitter.map_or(0.0, |jitter| 3.0 * jitter.std_ns);
+            parameters.delay_ns.saturating_sub(early as u64)
         });
         delays.min().unwrap_or(0)
     }

@@ -5,10 +5,10 @@ use super::*;
 #[test]
 fn jitter_of_frames_far_apart_has_the_asked_deviation_and_order_costs_nothing() {
     for law in [Law::Uniform, Law::Normal, Law::Pareto] {
-        let mut asked = parameters(0, 20 * MS, 0);
-        asked.jitter = Some(Jitter { std_ns: 1e6, law });
+        let mut settings = parameters(0, 20 * MS, 0);
+        settings.jitter = Some(Jitter { std_ns: 1e6, law });
         let frames: Vec<_> = (0..20_000).map(|number| (number * 20 * MS, 100)).collect();
-        let found = arrivals(&fates(asked, &frames));
+        let found = arrivals(&fates(settings, &frames));
         let delays: Vec<f64> = found
             .iter()
             .zip(&frames)
@@ -26,16 +26,16 @@ fn jitter_of_frames_far_apart_has_the_asked_deviation_and_order_costs_nothing() 
 
 #[test]
 fn order_is_kept_unless_reordering_is_asked_for() {
-    let mut asked = parameters(0, 5 * MS, 0);
-    asked.jitter = Some(Jitter {
+    let mut settings = parameters(0, 5 * MS, 0);
+    settings.jitter = Some(Jitter {
         std_ns: 1e6,
         law: Law::Normal,
     });
     let frames: Vec<_> = (0..5_000).map(|number| (number * 10_000, 100)).collect();
-    let kept = arrivals(&fates(asked, &frames));
+    let kept = arrivals(&fates(settings, &frames));
     assert!(kept.is_sorted());
-    asked.reorder = true;
-    let free = arrivals(&fates(asked, &frames));
+    settings.reorder = true;
+    let free = arrivals(&fates(settings, &frames));
     assert!(!free.is_sorted());
     // A frame never arrives earlier for keeping the order.
     assert!(kept.iter().zip(&free).all(|(kept, free)| kept >= free));
@@ -43,13 +43,13 @@ fn order_is_kept_unless_reordering_is_asked_for() {
 
 #[test]
 fn delay_below_zero_is_zero_and_counted() {
-    let mut asked = parameters(0, 1_000, 0);
-    asked.reorder = true;
-    asked.jitter = Some(Jitter {
+    let mut settings = parameters(0, 1_000, 0);
+    settings.reorder = true;
+    settings.jitter = Some(Jitter {
         std_ns: 1e6,
         law: Law::Normal,
     });
-    let mut link = Direction::new(asked, 1, NAMES);
+    let mut link = Direction::new(settings, 1, NAMES);
     for number in 0..1_000 {
         link.offer(number, 100, number, 0, number);
     }
@@ -65,11 +65,11 @@ fn delay_below_zero_is_zero_and_counted() {
 
 #[test]
 fn lost_frames_use_the_line_and_a_full_queue_does_not_shift_the_losses() {
-    let mut asked = parameters(1_000_000, 0, 2_000);
-    asked.loss = Some(Loss::Independent { rate: 0.3 });
+    let mut settings = parameters(1_000_000, 0, 2_000);
+    settings.loss = Some(Loss::Independent { rate: 0.3 });
     let slow: Vec<_> = (0..1_000).map(|number| (number * 8 * MS, 1_000)).collect();
     let fast: Vec<_> = (0..1_000).map(|number| (number * 4 * MS, 1_000)).collect();
-    let (slow, fast) = (fates(asked, &slow), fates(asked, &fast));
+    let (slow, fast) = (fates(settings, &slow), fates(settings, &fast));
     assert!(delivered(&slow) < 750);
     for (slow, fast) in slow.iter().zip(&fast) {
         match fast {
@@ -82,9 +82,9 @@ fn lost_frames_use_the_line_and_a_full_queue_does_not_shift_the_losses() {
 
 #[test]
 fn duplicates_follow_their_frames() {
-    let mut asked = parameters(0, MS, 0);
-    asked.duplicate = 0.1;
-    let mut link = Direction::new(asked, 1, NAMES);
+    let mut settings = parameters(0, MS, 0);
+    settings.duplicate = 0.1;
+    let mut link = Direction::new(settings, 1, NAMES);
     for number in 0..10_000_u64 {
         link.offer(number, 100, number, 0, number);
     }

@@ -4,9 +4,9 @@ use super::*;
 
 #[test]
 fn parallel_links_double_the_rate_and_keep_each_flow_in_order() {
-    let mut asked = parameters(1_000_000, 0, u64::MAX);
-    asked.parallel = 2;
-    let mut link = Direction::new(asked, 1, NAMES);
+    let mut settings = parameters(1_000_000, 0, u64::MAX);
+    settings.parallel = 2;
+    let mut link = Direction::new(settings, 1, NAMES);
     for number in 0..100 {
         link.offer(0, 1_250, number, number as u32, number);
     }
@@ -23,15 +23,15 @@ fn parallel_links_double_the_rate_and_keep_each_flow_in_order() {
 
 #[test]
 fn change_acts_on_frames_that_have_not_started_and_a_member_can_be_added() {
-    let mut asked = parameters(1_000_000, 0, u64::MAX);
-    let mut link = Direction::new(asked, 1, NAMES);
+    let mut settings = parameters(1_000_000, 0, u64::MAX);
+    let mut link = Direction::new(settings, 1, NAMES);
     for number in 0..4 {
         link.offer(0, 1_250, number, number as u32, number);
     }
     // The first frame is half sent; three wait.
-    asked.line.rate_bit_s = NonZeroU64::new(10_000_000);
-    asked.parallel = 2;
-    link.set(asked, 5 * MS);
+    settings.line.rate_bit_s = NonZeroU64::new(10_000_000);
+    settings.parallel = 2;
+    link.set(settings, 5 * MS);
     link.offer(5 * MS, 1_250, 4, 1, 4);
     let mut found = Vec::new();
     while let Some(arrival) = link.take_due(u64::MAX) {
@@ -45,13 +45,13 @@ fn change_acts_on_frames_that_have_not_started_and_a_member_can_be_added() {
 
 #[test]
 fn member_taken_away_sends_what_it_holds() {
-    let mut asked = parameters(1_000_000, 0, u64::MAX);
-    asked.parallel = 2;
-    let mut link = Direction::new(asked, 1, NAMES);
+    let mut settings = parameters(1_000_000, 0, u64::MAX);
+    settings.parallel = 2;
+    let mut link = Direction::new(settings, 1, NAMES);
     link.offer(0, 1_250, 0, 1, 0);
     link.offer(0, 1_250, 1, 1, 1);
-    asked.parallel = 1;
-    link.set(asked, MS);
+    settings.parallel = 1;
+    link.set(settings, MS);
     link.offer(MS, 1_250, 2, 1, 2);
     let mut members = Vec::new();
     while let Some(arrival) = link.take_due(u64::MAX) {

@@ -140,11 +140,11 @@ fn drop_tail_keeps_the_wait_below_the_queue_divided_by_the_rate() {
 
 #[test]
 fn queue_in_packets_holds_so_many_whatever_their_size() {
-    let mut asked = parameters(1_000_000, 0, u64::MAX);
-    asked.line.queue.packets = 3;
+    let mut settings = parameters(1_000_000, 0, u64::MAX);
+    settings.line.queue.packets = 3;
     let mut frames = vec![(0, 1_000), (0, 60), (0, 9_000), (0, 60)];
     frames.push((8 * MS, 60));
-    let fates = fates(asked, &frames);
+    let fates = fates(settings, &frames);
     assert_eq!(fates[3], Fate::Dropped(Reason::Queue));
     assert_eq!(delivered(&fates), 4);
 }
@@ -160,11 +160,11 @@ fn idle_link_takes_a_frame_larger_than_its_queue() {
 
 #[test]
 fn overhead_and_least_size_count_on_the_line() {
-    let mut asked = parameters(8_000_000_000, 0, 1_000);
-    asked.line.overhead_bytes = 24;
-    asked.line.least_frame_bytes = 60;
-    assert_eq!(arrivals(&fates(asked, &[(0, 60)])), [84]);
-    assert_eq!(arrivals(&fates(asked, &[(0, 42)])), [84]);
+    let mut settings = parameters(8_000_000_000, 0, 1_000);
+    settings.line.overhead_bytes = 24;
+    settings.line.least_frame_bytes = 60;
+    assert_eq!(arrivals(&fates(settings, &[(0, 60)])), [84]);
+    assert_eq!(arrivals(&fates(settings, &[(0, 42)])), [84]);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn slowest_rate_does_not_overflow() {
 
 #[test]
 fn codel_holds_the_delay_of_a_greedy_sender_near_its_target() {
-    let mut asked = parameters(10_000_000, 0, 10_000_000);
+    let mut settings = parameters(10_000_000, 0, 10_000_000);
     // 10.5 Mbit/s into 10 Mbit/s for 47.6 s: drop-tail lets the delay grow to 2.4 s.
     let frames: Vec<_> = (0..50_000)
         .map(|number| (number * 952_381, 1_250))
@@ -189,12 +189,12 @@ fn codel_holds_the_delay_of_a_greedy_sender_near_its_target() {
         .max()
         .expect("some arrive")
     };
-    assert!(worst(&fates(asked, &frames)) > 2_200 * MS);
-    asked.line.queue.codel = Some(Targets {
+    assert!(worst(&fates(settings, &frames)) > 2_200 * MS);
+    settings.line.queue.codel = Some(Targets {
         target_ns: 5 * MS,
         interval_ns: 100 * MS,
     });
-    let fates = fates(asked, &frames);
+    let fates = fates(settings, &frames);
     let worst = worst(&fates);
     assert!(worst < 100 * MS, "{worst}");
     assert!(fates.contains(&Fate::Dropped(Reason::Codel)));
@@ -210,12 +210,12 @@ prop_compose! {
         (loss, p, r) in (0.0..0.5, 0.0..1.0, 0.0..1.0),
         (burst, codel, duplicate, parallel) in (any::<bool>(), any::<bool>(), 0.0..0.5, 1_usize..4),
     ) -> Parameters {
-        let mut asked = parameters(rate, delay, queue);
-        asked.line.queue.packets = packets;
-        asked.line.queue.codel = codel.then_some(Targets { target_ns: MS, interval_ns: 10 * MS });
-        asked.jitter = Some(Jitter { std_ns, law });
-        asked.loss = Some(if burst { Loss::GilbertElliott { p, r, good: loss / 10.0, bad: loss } } else { Loss::Independent { rate: loss } });
-        Parameters { reorder, duplicate, parallel, ..asked }
+        let mut settings = parameters(rate, delay, queue);
+        settings.line.queue.packets = packets;
+        settings.line.queue.codel = codel.then_some(Targets { target_ns: MS, interval_ns: 10 * MS });
+        settings.jitter = Some(Jitter { std_ns, law });
+        settings.loss = Some(if burst { Loss::GilbertElliott { p, r, good: loss / 10.0, bad: loss } } else { Loss::Independent { rate: loss } });
+        Parameters { reorder, duplicate, parallel, ..settings }
     }
 }
 
@@ -254,13 +254,13 @@ proptest! {
     /// waits behind one that is due later.
     #[test]
     fn no_frame_is_late_for_who_looks_in_time(
-        mut asked in any_parameters(),
+        mut settings in any_parameters(),
         rate in 1_000_000_u64..1_000_000_000,
         gaps in prop::collection::vec((prop::sample::select(vec![0, 0, 0, 1_000, 40 * MS]), 14_u64..9_018, any::<u32>()), 1..100),
     ) {
-        asked.line.rate_bit_s = NonZeroU64::new(rate);
-        asked.line.queue.bytes = 1_000_000;
-        let (mut link, mut arrival) = (Direction::new(asked, 7, NAMES), 0);
+        settings.line.rate_bit_s = NonZeroU64::new(rate);
+        settings.line.queue.bytes = 1_000_000;
+        let (mut link, mut arrival) = (Direction::new(settings, 7, NAMES), 0);
         let mut offered = gaps.iter().zip(0..).map(|(&(gap, size, flow), number)| { arrival += gap; (arrival, size, number, flow) }).peekable();
         while let Some(now) = [offered.peek().map(|frame| frame.0), link.next_ns()].into_iter().flatten().min() {
             if let Some((at, size, number, flow)) = offered.next_if(|frame| frame.0 == now) {
@@ -272,15 +272,15 @@ proptest! {
         }
     }
 
-    /// Whatever is asked for, and however often somebody looks: every frame has one fate, and it is always the same.
+    /// Every frame has one fate, which stays the same whatever the settings are and however often it is asked for.
     #[test]
     fn every_frame_has_one_fate_whenever_it_is_asked_for(
-        asked in any_parameters(),
+        settings in any_parameters(),
         changed in any_parameters(),
         gaps in prop::collection::vec((0_u64..2_000_000, 14_u64..9_018, any::<u32>()), 1..200),
     ) {
         let run = |eager: bool| {
-            let mut link = Direction::new(asked, 7, NAMES);
+            let mut link = Direction::new(settings, 7, NAMES);
             let (mut arrival, mut fates) = (0, Vec::new());
             for (number, &(gap, size, flow)) in gaps.iter().enumerate() {
                 arrival += gap;
