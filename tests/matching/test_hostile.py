@@ -79,5 +79,5 @@ def check(packets: pl.DataFrame, rows: pl.DataFrame, host: str) -> None:
     missing = packets.filter(~pl.col("packet").is_in(list(stands)))
     for seq, payload in missing.select("seq", "payload_bytes").iter_rows():
         assert payload > 0
-        for octet in (seq, seq + payload - 1):
-            assert any(low <= octet < high for low, high in spans)
+        for byte_number in (seq, seq + payload - 1):
+            assert any(low <= byte_number < high for low, high in spans)

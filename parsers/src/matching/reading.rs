@@ -166,7 +166,7 @@ impl Reading<'_> {
         First::new(clocks, self.points.len())
     }
 
-    /// What is known before anything was read, but for `doubts`.
+    /// Begins a reading that knows nothing of the captures but `doubts`.
     fn unread(&self, doubts: HashMap<(u16, u16), Doubt>) -> Known {
         Known {
             coverage: vec![Coverage::default(); self.points.len()],

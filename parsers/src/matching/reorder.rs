@@ -21,7 +21,7 @@ impl Arrivals {
         self.sent
     }
 
-    /// How many packets were sent since the one at `place`.
+    /// Counts the packets that the host sent after the one at `place`.
     pub(super) fn sent_since(&self, place: u64) -> u64 {
         self.sent.saturating_sub(place)
     }

@@ -17,7 +17,7 @@ const STAMPS: usize = 12;
 /// Length of a TCP header without options.
 const TCP_HEADER: usize = 20;
 
-/// What a capture may lack of a packet.
+/// The part of a packet that a short snap length cuts off although packets are recognised by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lacking {
     /// The timestamp of a TCP segment, if it has one.
@@ -84,7 +84,7 @@ pub(crate) struct Sighting {
     pub tcp: Option<Numbers>,
     /// Its timestamp, RFC 7323, where hosts send that as usual.
     pub tsval: Option<u32>,
-    /// What was not captured of it, though packets are recognised by it.
+    /// The part that was cut off, if packets are recognised by it.
     pub lacks: Option<Lacking>,
 }
 

@@ -12,13 +12,13 @@ use crate::decode::{Outcome, Packet, decode, flag};
 use crate::records::Record;
 use crate::sift::identity::Identity;
 
-/// Where records of one interface come from.
+/// The file and interface that records come from.
 #[derive(Clone, Copy)]
 pub(super) struct Origin<'a> {
-    /// What the places of their data refer to.
+    /// The bytes of the file in which the records say where their data are.
     pub bytes: &'a [u8],
     pub link: Option<&'a Link>,
-    /// The number of the place where they were recorded, for sifting.
+    /// The number of the capture point, by which the sifter tells copies.
     pub place: u32,
 }
 

@@ -1,9 +1,9 @@
-//! What ranks ask each other, and its bytes.
+//! Jobs that ranks send to each other, and how they are encoded in bytes.
 
-/// kind, stones, amount, 0, two numbers of boards.
+/// Length of an encoded job: kind, stones, amount, 0, and the numbers of two boards.
 pub const ENTRY_BYTES: usize = 12;
 
-/// What another rank is asked to do.
+/// A job that one rank sends to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Job {
     /// Look up a board of a smaller database, for the owner of `parent`.
