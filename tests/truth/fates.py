@@ -1,0 +1,165 @@
+"""Fates and delays that `match` finds beside the emulator's log, packet by packet.
+
+    python tests/truth/fates.py RESULTS...
+
+RESULTS is the folder of an experiment whose file has `emulation: {fates: true}`. A packet is found
+in the log by the CRC-32 of the first 64 bytes of its frame. Prints a line for each run: packets
+between sites, how many have the fate of the log, how many are unknown, how many are wrong; delays
+less those of the log, which lack the way between the hosts' captures and the emulator. Exits with 1
+if a fate is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import struct
+import sys
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from flowsweep import _parsers
+from flowsweep.matching import hosts, tables
+
+CHECKED_BYTES = 64
+HEADER = 24
+#: Names of the log, and what the hosts' captures show of it. Other fates show nothing.
+SEEN = {"delivered": "delivered"} | dict.fromkeys(
+    ("loss", "queue", "codel", "uplink", "downlink", "send"), "lost"
+)
+KEY = ["from", "to", "crc32", "place"]
+
+
+def read_log(path: Path) -> pl.DataFrame:
+    """The first delivery, or the loss, of each frame, with the sites that it went from and to."""
+    with path.open("rb") as text:
+        header = json.loads(text.readline())
+    records = np.fromfile(path, [tuple(pair) for pair in header["dtype"]], offset=header["offset"])
+    links = header["links"]
+    log = pl.DataFrame({name: records[name] for name in records.dtype.names})
+    return (
+        log.with_columns(
+            pl.col("fate").replace_strict(dict(enumerate(header["fates"]))),
+            pl.col("link")
+            .replace_strict({i: one["from"] for i, one in enumerate(links)})
+            .alias("from"),
+            pl.col("link")
+            .replace_strict({i: one["to"] for i, one in enumerate(links)})
+            .alias("to"),
+        )
+        .filter(pl.col("fate") != "duplicate")
+        .sort("arrive_ns", "number")
+    )
+
+
+def read_checksums(path: Path) -> Iterator[int]:
+    """The CRC-32 of each record of a capture of the agent."""
+    content = b"".join(iter(_parsers.Unpacked(path, path.name).part, b""))
+    at = HEADER
+    while at < len(content):
+        captured = struct.unpack_from("<I", content, at + 8)[0]
+        yield zlib.crc32(content[at + 16 : at + 16 + min(captured, CHECKED_BYTES)])
+        at += 16 + captured
+
+
+def count_places(frame: pl.DataFrame, begin: str) -> pl.DataFrame:
+    """Numbers frames that look alike in the order of their times."""
+    return frame.sort(begin).with_columns(
+        pl.int_range(pl.len()).over("from", "to", "crc32").alias("place")
+    )
+
+
+def compare(run: Path) -> dict[str, Any]:
+    """What `match` finds in the captures of a run, beside the log."""
+    record = json.loads((run / "run.json").read_text())
+    sites = {host["name"]: host["site"] for host in record["hosts"]}
+    with tempfile.TemporaryDirectory() as folder:
+        found = hosts.find([run], {})
+        tables.write(found, Path(folder))
+        fates = pl.read_parquet(Path(folder) / "fates.parquet")
+        delays = pl.read_parquet(Path(folder) / "one_way.parquet")
+    checksums = pl.concat(
+        pl.DataFrame({"sender": host.name, "crc32": [*read_checksums(host.captures[0])]})
+        .with_row_index("packet_sent", 1)
+        .with_columns(pl.col("packet_sent").cast(pl.Int64), pl.col("crc32").cast(pl.UInt32))
+        for host in found
+    )
+    place = {"return_dtype": pl.String, "default": None}
+    rows = (
+        fates.with_columns(pl.col("sender").cast(pl.String), pl.col("receiver").cast(pl.String))
+        .with_columns(
+            pl.col("sender").replace_strict(sites, **place).alias("from"),
+            pl.col("receiver").replace_strict(sites, **place).alias("to"),
+        )
+        .filter(
+            pl.col("packet_sent").is_not_null(),
+            pl.col("from") != pl.col("to"),
+            ~pl.col("fate").is_in(["duplicated", "outside"]),
+        )
+        .join(checksums, on=["sender", "packet_sent"], how="left")
+    )
+    # The log begins before the captures: those frames are of none of the packets.
+    log = count_places(read_log(run / "wan.fates"), "arrive_ns")
+    both = count_places(rows, "time_sent").join(log, on=KEY, how="left", suffix="_log")
+    seen = both.with_columns(
+        pl.col("fate_log").replace_strict(SEEN, default=None, return_dtype=pl.String).alias("truth")
+    )
+    told = seen.filter(pl.col("truth").is_not_null())
+    unknown = told["fate"].cast(pl.String) == "unknown"
+    is_right = told["fate"].cast(pl.String) == told["truth"]
+    timed = (
+        told.filter(is_right & (told["truth"] == "delivered"))
+        .join(
+            delays.select(
+                pl.col("sender").cast(pl.String), "packet_sent", "delay_ns", "delay_error_ns"
+            ),
+            on=["sender", "packet_sent"],
+        )
+        .drop_nulls("delay_ns")
+    )
+    off = timed["delay_ns"] - (timed["sent_ns"] - timed["arrive_ns"])
+    return {
+        "run": run.name,
+        "packets": rows.height,
+        "in_log": told.height,
+        "right": int(is_right.sum()),
+        "unknown": int(unknown.sum()),
+        "wrong": int((~is_right & ~unknown).sum()),
+        "lost": told.filter(truth="lost").height,
+        "delay_off_us": None if off.is_empty() else round(off.median() / 1e3, 1),
+        "delay_off_p99_us": None if off.is_empty() else round(off.abs().quantile(0.99) / 1e3, 1),
+        "wrong_as": Counter(
+            told.filter(~is_right & ~unknown).select("truth", pl.col("fate").cast(pl.String)).rows()
+        ),
+    }
+
+
+def main() -> int:
+    """Compares the runs of the folders."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("results", nargs="+", type=Path)
+    folders = parser.parse_args().results
+    runs = [log.parent for folder in folders for log in sorted(folder.glob("runs/*/wan.fates"))]
+    found = []
+    for run in runs:
+        found.append(compare(run))
+        print(*(f"{name}={value}" for name, value in found[-1].items() if value != {}), flush=True)
+    sums = {
+        name: sum(one[name] for one in found)
+        for name in ("packets", "in_log", "right", "unknown", "wrong", "lost")
+    }
+    print("all", f"runs={len(found)}", *(f"{name}={value}" for name, value in sums.items()))
+    return 1 if sums["wrong"] or not found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
