@@ -3,9 +3,11 @@
 
 use std::collections::VecDeque;
 
+use super::jumps::Jump;
 use super::matcher::Matcher;
 use super::point::PointReader;
 use super::sighting::{Recognition, Sighting};
+use super::window::Side;
 use crate::common::error::Error;
 
 /// Packets read ahead.
@@ -26,6 +28,10 @@ pub(super) struct Ahead<'a> {
     packets: VecDeque<Sighting>,
     /// The turn of the packet that was taken last.
     before: Option<i64>,
+    /// By how much the clock was put forward since the capture began.
+    put_forward: i64,
+    /// The next packet's time is far from that of the last one, and so are those behind it.
+    jump: Option<Jump>,
 }
 
 fn is_near(one: i64, other: i64) -> bool {
@@ -43,6 +49,8 @@ impl<'a> Ahead<'a> {
             reader,
             packets: VecDeque::with_capacity(AHEAD),
             before: None,
+            put_forward: 0,
+            jump: None,
         };
         while ahead.packets.len() < AHEAD && ahead.read(recognition, matcher)? {}
         Ok(ahead)
@@ -52,9 +60,9 @@ impl<'a> Ahead<'a> {
     /// time that is too late, all packets after it would wait; with one that is too early, packets that wait for their
     /// other sighting would seem to have waited too long.
     pub(super) fn turn(&self) -> Option<i64> {
-        let time = self.packets.front()?.time;
+        let time = self.time(self.packets.front()?);
         let next = self.packets.iter().skip(1).take(FEW);
-        let mut next = next.map(|packet| packet.time);
+        let mut next = next.map(|packet| self.time(packet));
         let Some(before) = self.before else {
             // A silence may follow the first packet, so only a time that is too late shows.
             return Some(next.next().map_or(time, |next| next.min(time)));
@@ -62,7 +70,48 @@ impl<'a> Ahead<'a> {
         if is_near(time, before) {
             return Some(time);
         }
+        if self.jump.is_some() && time < before {
+            // The clock was set back, or packets of another time follow: the others' packets of this moment show it.
+            return Some(before.saturating_add(FAR_NS as i64));
+        }
         Some(next.find(|&next| is_near(next, before)).unwrap_or(time))
+    }
+
+    /// The time of a packet by the clock as it was in the beginning.
+    pub(super) fn time(&self, packet: &Sighting) -> i64 {
+        packet.time.saturating_sub(self.put_forward)
+    }
+
+    /// Whether the next packet waits for those of others, which may show that the clock was set back.
+    pub(super) fn is_held(&self) -> bool {
+        self.jump.is_some() && self.before > self.packets.front().map(|packet| self.time(packet))
+    }
+
+    /// Reads the next packet at its own time, because no packet of another point showed that the clock was set.
+    pub(super) fn give_up(&mut self) {
+        self.jump = None;
+    }
+
+    /// Compares the packets behind a jump with one of another point, as [`Jump::meet`] does; whether the clock was set.
+    pub(super) fn compare(
+        &mut self,
+        packet: &Sighting,
+        side: Side,
+        common_time: i64,
+        offset: i64,
+    ) -> bool {
+        let offset = offset.saturating_add(self.put_forward);
+        let found = self.jump.as_mut();
+        let found = found.and_then(|jump| jump.meet(packet, side, common_time, offset));
+        let Some(put_forward) = found else {
+            return false;
+        };
+        self.jump = None;
+        // Less is a silence.
+        if put_forward.unsigned_abs() > FAR_NS {
+            self.put_forward = self.put_forward.saturating_add(put_forward);
+        }
+        true
     }
 
     /// Takes the next packet, and reads one more.
@@ -79,7 +128,22 @@ impl<'a> Ahead<'a> {
         if let Some(packet) = self.packets.get(WAITING) {
             matcher.prefetch_waiting(packet);
         }
-        Ok(self.packets.pop_front())
+        let packet = self.packets.pop_front();
+        self.jump = self.find_jump();
+        Ok(packet)
+    }
+
+    /// Packets behind a jump of their times, if the next one stands behind it.
+    fn find_jump(&self) -> Option<Jump> {
+        let (before, next) = (self.before?, self.packets.front()?);
+        if is_near(self.time(next), before) {
+            return None;
+        }
+        let mut later = self.packets.iter().take(FEW + 1);
+        if later.any(|packet| is_near(self.time(packet), before)) {
+            return None;
+        }
+        Jump::new(self.packets.iter())
     }
 
     /// Reads a packet; false at the end.

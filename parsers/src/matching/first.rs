@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::clocks::Clocks;
 use super::datagrams::Datagrams;
 use super::fate::{Evidence, Fate, FateRow};
-use super::matcher::{Doubt, Findings};
+use super::matcher::{Doubt, Findings, Moment};
 
 /// Evidence about one path, from one host to another.
 #[derive(Debug, Default)]
@@ -103,9 +103,9 @@ impl Findings for First {
         path.lacking.insert(usize::from(lacking));
     }
 
-    fn matched(&mut self, path: (u16, u16), sent: i64, received: i64) {
-        let delay_ns = received.saturating_sub(sent);
-        self.clocks.add(path, sent, received);
+    fn matched(&mut self, path: (u16, u16), sent: Moment, received: Moment) {
+        let delay_ns = received.common_time.saturating_sub(sent.common_time);
+        self.clocks.add(path, sent.time, received.time);
         for point in [path.0, path.1] {
             if let Some(delays) = self.delays.get_mut(usize::from(point)) {
                 let (shortest, longest) = delays.get_or_insert((delay_ns, delay_ns));

@@ -2,7 +2,8 @@
 //! arrived, and has a fate.
 //!
 //! Packets are read point by point in one order of time (`offsets`, `point`), as [sightings](sighting), with the addresses
-//! that their hosts have for themselves (`nat`, `translation`). Those of one
+//! that their hosts have for themselves (`nat`, `translation`); where a clock was set meanwhile, from there on in the order of the
+//! others' times (`jumps`). Those of one
 //! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
 //! them; segments that interfaces cut or merged are matched by their bytes (`resegmented`), and datagrams that they cut or
 //! merged count as unknown, not as lost (`datagrams`). `streams` keeps what TCP's
@@ -16,6 +17,7 @@ mod datagrams;
 mod fate;
 mod first;
 mod groups;
+mod jumps;
 mod matcher;
 mod nat;
 mod offsets;

@@ -19,11 +19,15 @@ const ONE_WAY_NS: i64 = 1_000;
 /// A delay that is this much shorter than most is that of a packet with a wrong time.
 const FAR_NS: i64 = 5_000_000_000;
 
+/// Packets of a path that decide: a clock may have been set behind them.
+const FIRST: usize = 64;
+
 /// The two sightings of a packet, and whether there is one more.
 #[derive(Default)]
 struct Seen {
-    sent: Option<i64>,
-    received: Option<i64>,
+    /// Its time, and its place in the capture.
+    sent: Option<(i64, u64)>,
+    received: Option<(i64, u64)>,
     again: bool,
 }
 
@@ -50,14 +54,14 @@ pub(super) fn rough(
                 Side::Sent => &mut entry.sent,
                 Side::Received => &mut entry.received,
             };
-            entry.again |= slot.replace(packet.time).is_some();
+            entry.again |= slot.replace((packet.time, packet.number)).is_some();
         }
     }
-    let mut delays: HashMap<(u16, u16), Vec<i64>> = HashMap::new();
+    let mut delays: HashMap<(u16, u16), Vec<(u64, i64)>> = HashMap::new();
     for ((_, path), seen) in seen {
         if let (Some(sent), Some(received), false) = (seen.sent, seen.received, seen.again) {
-            let delay = received.saturating_sub(sent);
-            delays.entry(path).or_default().push(delay);
+            let delay = received.0.saturating_sub(sent.0);
+            delays.entry(path).or_default().push((sent.1, delay));
         }
     }
     let least = delays.into_iter();
@@ -65,9 +69,15 @@ pub(super) fn rough(
     Ok(chained(points.len(), &least.collect()))
 }
 
-/// The least of one or more differences of two clocks. Leaves out those far below most of them, because single packets
-/// may have wrong times.
-fn shortest(mut delays: Vec<i64>) -> i64 {
+/// The least of the first differences of two clocks, of one or more by the places of their packets. Leaves out those far
+/// below most of them, because single packets may have wrong times.
+fn shortest(mut delays: Vec<(u64, i64)>) -> i64 {
+    delays.sort_unstable();
+    let mut delays: Vec<i64> = delays
+        .into_iter()
+        .take(FIRST)
+        .map(|(_, delay)| delay)
+        .collect();
     let middle = delays.len() / 2;
     let (below, &mut median, _) = delays.select_nth_unstable(middle);
     let usual = below

@@ -16,6 +16,7 @@ use super::second::{Second, Tables};
 use super::sighting::{Recognition, Sighting};
 use super::summary::{ClockFound, Counts, MatchSummary, TranslationFound};
 use super::translation::Translation;
+use super::window::Side;
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
@@ -218,13 +219,23 @@ impl Reading<'_> {
         let mut taken: u64 = 0;
         while let Some(point) = earliest(&next) {
             let turn = next[point].unwrap_or_default();
+            if ahead[point].is_held() {
+                ahead[point].give_up();
+                next[point] = self.see_next(point, &ahead[point], &mut matcher);
+                continue;
+            }
             let Some(packet) = ahead[point].take(self.recognition, &matcher)? else {
                 break;
             };
             let ends = self.owners.ends(&packet);
             match Owners::path(ends, point as u16) {
                 Some((path, side)) => {
-                    let has_wrong_time = turn != self.common(point, packet.time);
+                    let has_wrong_time = turn != self.common(point, ahead[point].time(&packet));
+                    let other = usize::from(if side == Side::Sent { path.1 } else { path.0 });
+                    let offset = self.offsets[other];
+                    if !has_wrong_time && ahead[other].compare(&packet, side, turn, offset) {
+                        next[other] = self.see_next(other, &ahead[other], &mut matcher);
+                    }
                     matcher.take(packet, (turn, has_wrong_time), path, side, findings);
                 }
                 None => findings.fate(&outside(packet, ends, point as u16)),
@@ -252,7 +263,9 @@ impl Reading<'_> {
     /// The common time at which the next packet of `point` is read, which counts as covered.
     fn see_next(&self, point: usize, ahead: &Ahead<'_>, matcher: &mut Matcher) -> Option<i64> {
         let common_time = self.common(point, ahead.turn()?);
-        matcher.known.coverage[point].see(common_time);
+        if !ahead.is_held() {
+            matcher.known.coverage[point].see(common_time);
+        }
         Some(common_time)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::clocks::{ClockRow, Solved};
 use super::fate::FateRow;
-use super::matcher::Findings;
+use super::matcher::{Findings, Moment};
 use super::one_way::OneWayRow;
 use super::summary::Counts;
 use crate::common::error::Error;
@@ -83,5 +83,5 @@ impl Findings for Second<'_> {
         }
     }
 
-    fn matched(&mut self, _path: (u16, u16), _sent: i64, _received: i64) {}
+    fn matched(&mut self, _path: (u16, u16), _sent: Moment, _received: Moment) {}
 }

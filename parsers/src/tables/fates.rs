@@ -67,7 +67,7 @@ columns! {
         => numbered(&PROTOCOLS, None, rows.each().map(|row| u16::from(row.packet.protocol)));
     Column::new("time_sent", Time, "", "Time in the sender's capture, by the sender's clock; null where that lacks the packet, or nobody captured at the sender.", "").or_null()
         => arrays::time_or_null(rows.each().map(|row| row.sent.map(|(time, _)| time)));
-    Column::new("time_received", Time, "", "Time in the receiver's capture, by the receiver's clock: of the last part, where interfaces cut or merged segments; null where that lacks the packet, or nobody captured at the receiver.", "").or_null()
+    Column::new("time_received", Time, "", "Time in the receiver's capture, by the receiver's clock: of the last part, where interfaces cut or merged segments; of a packet that is outside, in the capture that has it; null where that lacks the packet, or nobody captured at the receiver.", "").or_null()
         => arrays::time_or_null(rows.each().map(|row| row.received.map(|(time, _)| time)));
     Column::new("packet_sent", Int64, "", "Number of its record in the sender's capture, from 1.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.sent.map(|(_, number)| number as i64)));

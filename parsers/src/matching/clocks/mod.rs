@@ -66,8 +66,10 @@ impl Clocks {
         }
     }
 
-    /// Notes a packet with its times by the clocks of both ends, both without the rough offset.
+    /// Notes a packet with its times by the clocks of both ends.
     pub(super) fn add(&mut self, (sender, receiver): (u16, u16), sent: i64, arrived: i64) {
+        let [sent, arrived] = [(sender, sent), (receiver, arrived)]
+            .map(|(point, time)| time.saturating_sub(self.rough[usize::from(point)]));
         let difference = arrived.saturating_sub(sent);
         if sender < receiver {
             self.note((sender, receiver), true, (arrived, difference));

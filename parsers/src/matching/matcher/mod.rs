@@ -30,6 +30,24 @@ pub(super) struct Limits {
     pub window_packets: usize,
 }
 
+/// When a packet passed a point.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    /// In the order of all points.
+    pub common_time: i64,
+    /// By the point's clock.
+    pub time: i64,
+}
+
+impl Moment {
+    fn of(entry: &Entry) -> Self {
+        Self {
+            common_time: entry.common_time,
+            time: entry.packet.time,
+        }
+    }
+}
+
 /// Takes what the matcher finds.
 pub(super) trait Findings {
     /// Why the matching is to stop.
@@ -40,8 +58,8 @@ pub(super) trait Findings {
     /// The fate of a packet, once.
     fn fate(&mut self, row: &FateRow);
 
-    /// A packet was sent and received at these common times.
-    fn matched(&mut self, path: (u16, u16), sent: i64, received: i64);
+    /// A packet was sent and received: common times, and those of the clocks of both ends.
+    fn matched(&mut self, path: (u16, u16), sent: Moment, received: Moment);
 }
 
 /// Matches sightings, which come in the order of their common times.
@@ -222,7 +240,7 @@ impl Matcher {
                 continue;
             };
             if meeting.is_first_part && !here.has_wrong_time && !there.has_wrong_time {
-                findings.matched(path, here.common_time, there.common_time);
+                findings.matched(path, Moment::of(&here), Moment::of(&there));
             }
             let mut matched = State::Matched {
                 time: there.packet.time,
@@ -254,7 +272,7 @@ impl Matcher {
         let Some(there) = self.window.get_mut(received) else {
             return;
         };
-        let (arrived, number, common) = (there.packet.time, there.packet.number, there.common_time);
+        let (received, number) = (Moment::of(there), there.packet.number);
         let has_wrong_time = there.has_wrong_time;
         there.state = State::Matched {
             time: 0,
@@ -266,11 +284,11 @@ impl Matcher {
             return;
         };
         let path = (here.sender, here.receiver);
-        let left = here.common_time;
+        let left = Moment::of(here);
         let has_wrong_time = has_wrong_time || here.has_wrong_time;
         let reordered_by = self.arrivals.entry(path).or_default().arrive(here.order);
         here.state = State::Matched {
-            time: arrived,
+            time: received.time,
             number,
             settled: group.settled,
             reordered_by,
@@ -279,7 +297,7 @@ impl Matcher {
         group.is_delivered = true;
         if group.sent.count == 0 {
             if !group.is_ambiguous && !has_wrong_time {
-                findings.matched(path, left, common);
+                findings.matched(path, left, received);
             }
             group.settled += 1;
             group.is_ambiguous = false;

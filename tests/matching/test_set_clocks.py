@@ -1,0 +1,59 @@
+"""A clock that is set during the capture, by more than packets are under way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from build import datagram, ethernet, ip, pcap
+
+MS, SECOND = 1_000_000, 1_000_000_000
+DELAY = 5 * MS
+A, B = ("10.0.0.1", 5), ("10.0.0.2", 6)
+EPOCH = 1_000_000 * SECOND
+COUNT = 3_000
+LOST = range(7, COUNT, 20)
+
+
+def frame(number: int, *, answers: bool) -> bytes:
+    """The datagram of A, or its answer."""
+    (source, sport), (target, dport) = (B, A) if answers else (A, B)
+    return ethernet(ip(source, target, 17, datagram(sport, dport, 20), ident=number + 1))
+
+
+def write(folder: Path, host: str, first: int, step: int, silence: int) -> None:
+    """The captures of A and B; the clock of `host` is set before datagram `first`, in a silence."""
+    captures: dict[str, list[tuple[int, int, bytes]]] = {"a": [], "b": []}
+    for number in range(COUNT):
+        time = EPOCH + 10 * number * MS + (silence if number >= first else 0)
+        there, back = (frame(number, answers=answers) for answers in (False, True))
+        captures["a"] += [(time, number, there), (time + 2 * DELAY, number, back)]
+        captures["b"] += [] if number in LOST else [(time + DELAY, number, there)]
+        captures["b"].append((time + DELAY, number, back))
+    for name, packets in captures.items():
+        packets.sort(key=lambda packet: packet[0])
+        set_by = step if name == host else 0
+        records = [
+            (time + (set_by if number >= first else 0), data) for time, number, data in packets
+        ]
+        (folder / f"{name}.pcap").write_bytes(pcap(records))
+
+
+@pytest.mark.parametrize("host", ["a", "b"])
+@pytest.mark.parametrize("silence", [0, 40 * SECOND])
+@pytest.mark.parametrize("first", [100, 1_400])
+@pytest.mark.parametrize("seconds", [30, 86_400, 1.5, -1.5, -9, -86_400])
+def test_packets_behind_it_have_their_fates(
+    seconds: float, first: int, silence: int, host: str, tmp_path: Path, match, table
+) -> None:
+    write(tmp_path, host, first, int(seconds * SECOND), silence)
+    named = (f"--address=a={A[0]}", f"--address=b={B[0]}")
+    assert match(tmp_path / "a.pcap", tmp_path / "b.pcap", *named).returncode == 0
+    rows = table("fates").group_by("sender", "fate").len().sort("sender", "fate").rows()
+    whole = COUNT - len(LOST)
+    assert rows == [("a", "delivered", whole), ("a", "lost", len(LOST)), ("b", "delivered", COUNT)]
+    delays = table("one_way").drop_nulls("delay_ns")
+    assert ((delays["delay_ns"] - DELAY).abs() <= delays["delay_error_ns"]).all()
+    # A clock that was set back reads the same times twice.
+    read_twice = max(-seconds * SECOND - silence, 0) if seconds > -COUNT / 100 else 0
+    assert delays.height >= (COUNT + whole) * (0.9 - 2 * read_twice / (COUNT * 10 * MS))
