@@ -27,6 +27,8 @@ MAX_POINTS, MAX_PANELS = 4, 16
 LEAST_MBIT_S = 1e-6
 #: Applications that have a sentence on how much is hidden.
 FINDINGS = 3
+#: The busiest wide window carries less than this share of the busiest bin where much is hidden.
+STEADY = 0.9
 #: Columns, what they are, and their dashes. The mean is the same in every window that runs fill.
 LINES = {"peak_mbit_s": ("peak", [1, 0]), "p99_mbit_s": ("exceeded for 1 % of the time", [4, 3])}
 MEAN, ENDS = "mean_mbit_s", ("min", "max")
@@ -198,9 +200,10 @@ def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
     if wide["window_ms"] == busiest["window_ms"]:
         return None
     peaks = [numbers.rate(row["peak_mbit_s"]) for row in (busiest, wide)]
+    only = "only " if wide["peak_share"] < STEADY else ""
     return wide["peak_share"], (
         f"{one.label}, {busiest['direction']}: the busiest {_width(busiest)} carry {peaks[0]}, "
-        f"the busiest {_width(wide)} only {peaks[1]}: {numbers.share(wide['peak_share'])} of it."
+        f"the busiest {_width(wide)} {only}{peaks[1]}: {numbers.share(wide['peak_share'])} of it."
     )
 
 
