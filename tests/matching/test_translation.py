@@ -63,11 +63,13 @@ def test_a_translated_address_is_followed(translated: Translated, matched: Calla
     assert summary["paths"] == plain["paths"]
 
 
-def test_an_address_of_several_hosts_is_left(matched: Callable) -> None:
-    summary, _ = matched({"pc1": {PC3: FIREWALL, PC4: FIREWALL}})
-    plain, _ = matched({})
-    assert _found(summary) == []
-    assert summary["outside"] > plain["outside"]
+def test_an_address_of_several_hosts_is_followed_by_its_ports(matched: Callable) -> None:
+    summary, rows = matched({"pc1": {PC3: FIREWALL, PC4: FIREWALL}})
+    plain, expected = matched({})
+    assert _found(summary) == [("pc1", FIREWALL, PC3), ("pc1", FIREWALL, PC4)]
+    for found, wanted in zip(rows, expected, strict=True):
+        assert_frame_equal(found, wanted)
+    assert summary["paths"] == plain["paths"]
 
 
 def test_the_command_says_it(tmp_path: Path, match: Callable) -> None:

@@ -54,8 +54,9 @@ def ip(
     fields = (0x45, 0, 20 + len(content), ident, fragment, 64, protocol, 0)
     header = struct.pack(">BBHHHBBH", *fields) + ends
     words = sum(struct.unpack(">10H", header))
-    total = 0xFFFF - ((words & 0xFFFF) + (words >> 16))
-    return header[:10] + struct.pack(">H", total) + header[12:] + content
+    words = (words & 0xFFFF) + (words >> 16)
+    total = (words & 0xFFFF) + (words >> 16)
+    return header[:10] + struct.pack(">H", 0xFFFF - total) + header[12:] + content
 
 
 def datagram(sport: int, dport: int, payload: int, *, length: int | None = None) -> bytes:

@@ -1,8 +1,9 @@
 //! Finds addresses that a router translates between two captures (NAT, RFC 3022): one host's capture has the host's own
 //! address, another one has the address that stands for it.
 //!
-//! Only translations of addresses one to one are followed, which keep ports: a provider's public address for a virtual
-//! machine, or a router with one busy host behind it. An address that stands for several hosts is left as it is.
+//! An address that stands for one host and keeps its ports is translated as such: a provider's public address for a
+//! virtual machine, or a router with one busy host behind it. Where it stands for several hosts, or ports change, each
+//! endpoint of a connection is translated alone, as the first packets of the connection show it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
@@ -12,21 +13,31 @@ use foldhash::fast::RandomState;
 use super::owners::Owners;
 use super::point::{LOOKED_AT, Point, PointReader};
 use super::sighting::{Lacking, Recognition, Sighting};
-use super::translation::{Address, Translation};
+use super::translation::{Address, Endpoint, Translation};
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
 /// Packets that must show a translation before it is believed.
 const VOTES: u32 = 3;
+/// Packets of each direction of a connection that may show how its endpoints are translated.
+const BEGINNING: u8 = 8;
+/// Most packets of all captures that are kept to find translated endpoints.
+const MOST_SEEN: usize = 1 << 23;
 
-/// Where a packet was sent and where it arrived: the point, and the addresses that it had there.
+/// A place in the network as a packet names it: address and port.
+type Place = (u128, u16);
+
+/// Where a packet was sent and where it arrived: the point, and the endpoints that it had there.
 #[derive(Default)]
 struct Ends {
-    sent: Option<(u16, u128, u128)>,
-    received: Option<(u16, u128, u128)>,
+    sent: Option<(u16, Place, Place)>,
+    received: Option<(u16, Place, Place)>,
     /// Another packet looks the same.
     is_ambiguous: bool,
 }
+
+/// Packets of all captures by what a translation leaves as it is, with protocol and version of IP.
+type Seen = HashMap<(u64, u8, bool), Ends, RandomState>;
 
 /// The translation for each point, from the first packets of all captures; these also tell how packets are recognised.
 pub(super) fn find_translations(
@@ -35,7 +46,7 @@ pub(super) fn find_translations(
     recognition: &mut Recognition,
     progress: &Progress,
 ) -> Result<Vec<Translation>, Error> {
-    let mut seen: HashMap<(u64, bool), Ends, RandomState> = HashMap::default();
+    let mut seen = Seen::default();
     let untranslated = Translation::default();
     let (mut is_without_stamps, mut is_without_prefixes) = (false, [false; 2]);
     for (number, point) in points.iter().enumerate() {
@@ -57,45 +68,75 @@ pub(super) fn find_translations(
     }
     recognition.is_without_stamps = is_without_stamps;
     recognition.is_without_prefixes = is_without_prefixes;
-    Ok(elect(&count_votes(&seen), points.len(), owners))
+    let votes = count_votes(&seen);
+    let mut all = vec![Translation::default(); points.len()];
+    elect_addresses(&votes, &mut all, owners);
+    if count_unexplained(&votes, &all, owners) >= VOTES {
+        let seen = read_beginnings(points, owners, recognition, progress)?;
+        elect_endpoints(&count_votes(&seen), &mut all, owners);
+    }
+    Ok(all)
 }
 
-/// Notes the addresses of a packet at `point`, if that is one end of it.
-fn note(
-    seen: &mut HashMap<(u64, bool), Ends, RandomState>,
-    packet: &Sighting,
-    point: u16,
+/// The first packets of each direction of each connection.
+fn read_beginnings(
+    points: &[Point],
     owners: &Owners,
-    hashing: &RandomState,
-) {
+    recognition: &Recognition,
+    progress: &Progress,
+) -> Result<Seen, Error> {
+    let mut seen = Seen::default();
+    let untranslated = Translation::default();
+    for (number, point) in points.iter().enumerate() {
+        let mut counts: HashMap<u64, u8, RandomState> = HashMap::default();
+        let mut reader = PointReader::new(point, &untranslated, progress)?;
+        while let Some(packet) = reader.next(recognition)? {
+            if seen.len() >= MOST_SEEN {
+                break;
+            }
+            let count = counts.entry(packet.direction).or_default();
+            if *count < BEGINNING {
+                *count += 1;
+                note(
+                    &mut seen,
+                    &packet,
+                    number as u16,
+                    owners,
+                    &recognition.hashing,
+                );
+            }
+        }
+    }
+    Ok(seen)
+}
+
+/// Notes the endpoints of a packet at `point`, if that is one end of it.
+fn note(seen: &mut Seen, packet: &Sighting, point: u16, owners: &Owners, hashing: &RandomState) {
     let (sender, receiver) = owners.ends(packet);
     let is_end = (sender == Some(point)) != (receiver == Some(point));
     let Some(fingerprint) = fingerprint(packet, hashing).filter(|_| is_end) else {
         return;
     };
-    let ends = seen.entry((fingerprint, packet.v6)).or_default();
+    let ends = seen
+        .entry((fingerprint, packet.protocol, packet.v6))
+        .or_default();
     let end = if sender == Some(point) {
         &mut ends.sent
     } else {
         &mut ends.received
     };
-    let addresses = (point, packet.source, packet.destination);
-    ends.is_ambiguous |= end.replace(addresses).is_some();
+    let source = (packet.source, packet.source_port);
+    let destination = (packet.destination, packet.destination_port);
+    ends.is_ambiguous |= end.replace((point, source, destination)).is_some();
 }
 
-/// Hash of what a translation of addresses leaves as it is; none of a packet that others may equal by chance.
+/// Hash of what a translation leaves as it is; none of a packet that others may equal by chance.
 fn fingerprint(packet: &Sighting, hashing: &RandomState) -> Option<u64> {
     if packet.tcp.is_none() && packet.ident == 0 {
         return None;
     }
     let mut hasher = hashing.build_hasher();
-    hasher.write_u64(
-        u64::from(packet.source_port) << 48
-            | u64::from(packet.destination_port) << 32
-            | u64::from(packet.ident) << 16
-            | u64::from(packet.protocol),
-    );
-    hasher.write_u32(packet.payload);
+    hasher.write_u64(u64::from(packet.ident) << 32 | u64::from(packet.payload));
     hasher.write_u32(packet.prefix.unwrap_or_default());
     if let Some(tcp) = packet.tcp {
         hasher.write_u64(u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
@@ -104,40 +145,89 @@ fn fingerprint(packet: &Sighting, hashing: &RandomState) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Packets that show, for a point and an address in its capture, that this stands for another one.
-type Votes = HashMap<(u16, Address), BTreeMap<u128, u32>>;
+/// Packets that show, for a point and an endpoint in its capture, which endpoint of a host this stands for.
+type Votes = HashMap<(u16, Endpoint), BTreeMap<Place, u32>>;
 
-fn count_votes(seen: &HashMap<(u64, bool), Ends, RandomState>) -> Votes {
+fn count_votes(seen: &Seen) -> Votes {
     let mut votes = Votes::new();
-    let mut vote = |point, address, own| {
-        let own = votes.entry((point, address)).or_default().entry(own);
+    let mut vote = |point, endpoint, own| {
+        let own = votes.entry((point, endpoint)).or_default().entry(own);
         *own.or_default() += 1;
     };
-    for (&(_, v6), ends) in seen {
+    for (&(_, protocol, v6), ends) in seen {
         if let (Some(sent), Some(received), false) = (ends.sent, ends.received, ends.is_ambiguous)
             && sent.0 != received.0
         {
+            let endpoint = |(address, port)| Endpoint {
+                address: (address, v6),
+                port,
+                protocol,
+            };
             // Each host knows its own address: the sender that of the source, the receiver that of the destination.
-            vote(received.0, (received.1, v6), sent.1);
-            vote(sent.0, (sent.2, v6), received.2);
+            vote(received.0, endpoint(received.1), sent.1);
+            vote(sent.0, endpoint(sent.2), received.2);
         }
     }
     votes
 }
 
-/// Translations that enough packets show and none contradicts. An address that was not translated votes for itself.
-fn elect(votes: &Votes, points: usize, owners: &Owners) -> Vec<Translation> {
-    let mut all = vec![Translation::default(); points];
-    for (&(point, address), candidates) in votes {
-        let mut candidates = candidates.iter();
-        let (Some((&own, &count)), None) = (candidates.next(), candidates.next()) else {
-            continue;
-        };
-        let owner = owners.owner(address);
-        let is_others = owner.is_some() && owner != owners.owner((own, address.1));
-        if own != address.0 && count >= VOTES && !is_others {
-            all[usize::from(point)].add(address, own);
+/// Whether an address that one captured host has does not stand for an address of another one.
+fn may_be(address: Address, own: u128, owners: &Owners) -> bool {
+    let owner = owners.owner(address);
+    owner.is_none() || owner == owners.owner((own, address.1))
+}
+
+/// Adds translations of addresses that enough packets with the same ports show and none contradicts. An address that was
+/// not translated votes for itself.
+fn elect_addresses(votes: &Votes, all: &mut [Translation], owners: &Owners) {
+    /// For each own address, packets that have the same port.
+    type Candidates = BTreeMap<u128, u32>;
+    let mut by_address: HashMap<(u16, Address), Candidates> = HashMap::new();
+    for (&(point, endpoint), candidates) in votes {
+        let own = by_address.entry((point, endpoint.address)).or_default();
+        for (&(address, port), &count) in candidates {
+            *own.entry(address).or_default() += if port == endpoint.port { count } else { 0 };
         }
     }
-    all
+    for ((point, address), candidates) in by_address {
+        if let [(&own, &count)] = *Vec::from_iter(&candidates)
+            && own != address.0
+            && count >= VOTES
+            && may_be(address, own, owners)
+        {
+            all[usize::from(point)].add_address(address, own);
+        }
+    }
+}
+
+/// Packets with an endpoint that stands for another one although its address alone does not say so.
+fn count_unexplained(votes: &Votes, all: &[Translation], owners: &Owners) -> u32 {
+    let unexplained = votes.iter().map(|(&(point, endpoint), candidates)| {
+        let known = all[usize::from(point)].find(endpoint);
+        let others = candidates
+            .iter()
+            .filter(|&(&own, _)| own != known && may_be(endpoint.address, own.0, owners));
+        others.map(|(_, &count)| count).sum::<u32>()
+    });
+    unexplained.sum()
+}
+
+/// Adds translations of endpoints that no packet contradicts, between addresses that enough packets show.
+fn elect_endpoints(votes: &Votes, all: &mut [Translation], owners: &Owners) {
+    let mut found = Vec::new();
+    let mut counts: HashMap<(u16, Address, u128), u32> = HashMap::new();
+    for (&(point, endpoint), candidates) in votes {
+        if let [(&own, &count)] = *Vec::from_iter(candidates)
+            && own != all[usize::from(point)].find(endpoint)
+            && may_be(endpoint.address, own.0, owners)
+        {
+            let pair = (point, endpoint.address, own.0);
+            *counts.entry(pair).or_default() += count;
+            found.push((pair, endpoint, own));
+        }
+    }
+    found.retain(|(pair, ..)| counts[pair] >= VOTES);
+    for ((point, ..), endpoint, own) in found {
+        all[usize::from(point)].add_endpoint(endpoint, own);
+    }
 }

@@ -1,6 +1,6 @@
 //! Addresses of one capture that stand for others: of a host behind a router that translates them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use foldhash::fast::RandomState;
@@ -10,25 +10,58 @@ use crate::decode::{Key, Outcome, Packet};
 /// An address with whether it is one of IPv6.
 pub(super) type Address = (u128, bool);
 
-/// The host's own address for each address of one capture that stands for another.
+/// An end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Endpoint {
+    pub address: Address,
+    pub port: u16,
+    pub protocol: u8,
+}
+
+/// The host's own address for each address of one capture that stands for another, and its own address and port for
+/// each endpoint that does.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Translation(HashMap<Address, u128, RandomState>);
+pub(super) struct Translation {
+    addresses: HashMap<Address, u128, RandomState>,
+    endpoints: HashMap<Endpoint, (u128, u16), RandomState>,
+}
 
 impl Translation {
     /// Notes that `address` stands for `own`.
-    pub(super) fn add(&mut self, address: Address, own: u128) {
-        self.0.insert(address, own);
+    pub(super) fn add_address(&mut self, address: Address, own: u128) {
+        self.addresses.insert(address, own);
     }
 
-    /// Gives `packet` the addresses that its hosts have for themselves.
+    /// Notes that `endpoint` stands for `own`.
+    pub(super) fn add_endpoint(&mut self, endpoint: Endpoint, own: (u128, u16)) {
+        self.endpoints.insert(endpoint, own);
+    }
+
+    /// The address and the port that the host has for itself.
+    pub(super) fn find(&self, endpoint: Endpoint) -> (u128, u16) {
+        if let Some(&own) = self.endpoints.get(&endpoint) {
+            return own;
+        }
+        let own = self.addresses.get(&endpoint.address).copied();
+        (own.unwrap_or(endpoint.address.0), endpoint.port)
+    }
+
+    /// Gives `packet` the addresses and ports that its hosts have for themselves.
     pub(super) fn apply(&self, packet: &mut Packet) {
-        if self.0.is_empty() || packet.outcome != Outcome::Flow {
+        if self.addresses.is_empty() && self.endpoints.is_empty() || packet.outcome != Outcome::Flow
+        {
             return;
         }
         let key = packet.key;
-        let own = |address| self.0.get(&(address, key.v6)).copied().unwrap_or(address);
-        let low = (own(key.low), key.low_port);
-        let high = (own(key.high), key.high_port);
+        let own = |address, port| {
+            self.find(Endpoint {
+                address: (address, key.v6),
+                port,
+                protocol: key.protocol,
+            })
+        };
+        let low = own(key.low, key.low_port);
+        let high = own(key.high, key.high_port);
         let (source, destination) = if packet.from_high {
             (high, low)
         } else {
@@ -39,12 +72,16 @@ impl Translation {
 
     /// Each translated address with the host's own, in the order of addresses.
     pub(super) fn pairs(&self) -> Vec<(IpAddr, IpAddr)> {
-        let pairs = self.0.iter();
-        let mut pairs: Vec<_> = pairs
-            .map(|(&(seen, v6), &own)| (ip_address(seen, v6), ip_address(own, v6)))
+        let addresses = self.addresses.iter().map(|(&seen, &own)| (seen, own));
+        let endpoints = self.endpoints.iter();
+        let endpoints = endpoints.map(|(seen, own)| (seen.address, own.0));
+        let pairs = addresses
+            .chain(endpoints)
+            .filter(|&(seen, own)| seen.0 != own);
+        let pairs: BTreeSet<_> = pairs
+            .map(|((seen, v6), own)| (ip_address(seen, v6), ip_address(own, v6)))
             .collect();
-        pairs.sort();
-        pairs
+        pairs.into_iter().collect()
     }
 }
 

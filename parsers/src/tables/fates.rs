@@ -57,11 +57,11 @@ columns! {
         => rows.host(|row| row.receiver);
     Column::new("src_ip", Text, "", "The innermost IP header's source address; of a host behind address translation its own.", "")
         => arrays::addresses(rows.each().map(|row| (row.packet.source, row.packet.v6)));
-    Column::new("src_port", Int32, "", "Source port; null where the protocol has none.", "").or_null()
+    Column::new("src_port", Int32, "", "Source port, of a host behind address translation its own; null where the protocol has none.", "").or_null()
         => rows.port(|row| row.packet.source_port);
     Column::new("dst_ip", Text, "", "The innermost IP header's destination address; of a host behind address translation its own.", "")
         => arrays::addresses(rows.each().map(|row| (row.packet.destination, row.packet.v6)));
-    Column::new("dst_port", Int32, "", "Destination port; null where the protocol has none.", "").or_null()
+    Column::new("dst_port", Int32, "", "Destination port, of a host behind address translation its own; null where the protocol has none.", "").or_null()
         => rows.port(|row| row.packet.destination_port);
     Column::new("protocol", Text, "", "Protocol above IP, as in flows.", "").in_dictionary()
         => numbered(&PROTOCOLS, None, rows.each().map(|row| u16::from(row.packet.protocol)));

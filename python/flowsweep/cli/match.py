@@ -88,8 +88,7 @@ def match(
     captured). Packets are matched by addresses, ports, IP identification, lengths, TCP sequence
     numbers and timestamps, and the first bytes of UDP payload: 96 bytes of each packet are enough.
     Segments that an interface cut or merged (TSO, GRO) are matched by the bytes that they carry.
-    An address that a router translates one to one, keeping the ports, is replaced by the host's
-    own.
+    Addresses and ports that a router translates (NAT) are replaced by the host's own.
 
     The table clocks has the offset, drift and steps of each host's clock, from the packets and
     from the readings in manifests; one_way has the delay of each delivered packet by corrected
