@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::clocks::Clocks;
 use super::datagrams::Datagrams;
 use super::fate::{Evidence, Fate, FateRow};
+use super::fragmented::Fragments;
 use super::matcher::{Doubt, Findings, Moment};
 
 /// Evidence about one path, from one host to another.
@@ -29,6 +30,7 @@ impl Path {
 pub(super) struct First {
     paths: BTreeMap<(u16, u16), Path>,
     datagrams: Datagrams,
+    fragments: Fragments,
     /// The shortest and the longest delay of each point, to it or from it.
     pub delays: Vec<Option<(i64, i64)>>,
     pub clocks: Clocks,
@@ -39,6 +41,7 @@ impl First {
         Self {
             paths: BTreeMap::new(),
             datagrams: Datagrams::default(),
+            fragments: Fragments::default(),
             delays: vec![None; points],
             clocks,
         }
@@ -64,9 +67,15 @@ impl First {
         self.datagrams.divided()
     }
 
+    /// The length of the shortest packet that routers divided, by path.
+    pub(super) fn fragmented(&self) -> BTreeMap<(u16, u16), u32> {
+        self.fragments.divided()
+    }
+
     /// Points whose captures lack packets for certain.
     pub(super) fn lacks(&self, doubts: &HashMap<(u16, u16), Doubt>) -> BTreeSet<usize> {
-        let lacking = self.datagrams.lacking();
+        let mut lacking = self.datagrams.lacking();
+        lacking.extend(self.fragments.lacking());
         let mut all = BTreeSet::new();
         for (path, about) in &self.paths {
             let doubt = doubts.get(path);
@@ -92,7 +101,8 @@ impl Findings for First {
             path.has_alone.0 |= row.received.is_none();
             path.has_alone.1 |= row.sent.is_none();
         }
-        if self.datagrams.take(row, (sender, receiver)) {
+        let is_part = self.fragments.take(row, (sender, receiver));
+        if is_part || self.datagrams.take(row, (sender, receiver)) {
             return;
         }
         let lacking = match row.evidence {

@@ -6,7 +6,7 @@
 //! others' times (`jumps`). Those of one
 //! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
 //! them; segments that interfaces cut or merged are matched by their bytes (`resegmented`), and datagrams that they cut or
-//! merged count as unknown, not as lost (`datagrams`). `streams` keeps what TCP's
+//! merged count as unknown, not as lost (`datagrams`), like packets that a router divides (`fragmented`). `streams` keeps what TCP's
 //! acknowledgements prove of packets that a capture lacks, and `reorder` counts what overtook a packet. All is read
 //! twice: the first reading finds how complete the captures are and how the `clocks` differ; the second gives each packet
 //! its fate, and the time that it was under way (`one_way`). Where segments were cut or merged, the first is repeated.
@@ -16,6 +16,7 @@ mod clocks;
 mod datagrams;
 mod fate;
 mod first;
+mod fragmented;
 mod groups;
 mod jumps;
 mod matcher;

@@ -1,6 +1,6 @@
 //! Reads the captures of all points in one order of time, twice or three times, and hands on the fates of all packets.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::ahead::Ahead;
@@ -154,6 +154,7 @@ impl Reading<'_> {
         }
         first.add_unmatched(&mut known.doubts);
         known.divided = first.divided();
+        known.fragmented = first.fragmented();
         self.complete_coverage(&mut known, &first, &ends);
         let kernels: Vec<Option<usize>> = self.points.iter().map(|point| point.kernel).collect();
         Ok((first.clocks.solve(&kernels), known))
@@ -173,6 +174,7 @@ impl Reading<'_> {
             coverage: vec![Coverage::default(); self.points.len()],
             doubts,
             divided: HashSet::new(),
+            fragmented: BTreeMap::new(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What an earlier reading found of the points and of the paths between them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// When one point captured, and how well.
 #[derive(Debug, Clone, Copy)]
@@ -64,4 +64,6 @@ pub(in crate::matching) struct Known {
     pub doubts: HashMap<(u16, u16), Doubt>,
     /// Directions of flows whose datagrams interfaces cut or merged.
     pub divided: HashSet<u64>,
+    /// The length of the shortest packet that routers divided, by path.
+    pub fragmented: BTreeMap<(u16, u16), u32>,
 }

@@ -3,6 +3,7 @@
 use super::Matcher;
 use super::known::Doubt;
 use crate::matching::fate::{Evidence, Fate, FateRow};
+use crate::matching::fragmented;
 use crate::matching::groups::Group;
 use crate::matching::matcher::Findings;
 use crate::matching::resegmented::Found;
@@ -57,7 +58,7 @@ impl Matcher {
                 }
             }
             (_, State::Copy) => (row.fate, row.evidence) = (Fate::Duplicated, Evidence::Copy),
-            (_, State::Waiting) if self.known.divided.contains(&entry.packet.direction) => {
+            (_, State::Waiting) if self.may_be_divided(entry) => {
                 row.evidence = Evidence::Merged;
                 match entry.side {
                     Side::Sent => group.sent.leave(place, entry.next),
@@ -77,6 +78,13 @@ impl Matcher {
             }
         }
         true
+    }
+
+    /// Whether the other capture may have a packet in another form, as parts of it or as a part of several.
+    fn may_be_divided(&self, entry: &Entry) -> bool {
+        let path = (entry.sender, entry.receiver);
+        self.known.divided.contains(&entry.packet.direction)
+            || fragmented::may_be_divided(&self.known.fragmented, &entry.packet, path, entry.side)
     }
 
     /// Completes the row of a segment that was matched by its bytes; false where that of its sender's sighting is the row.
