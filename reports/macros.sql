@@ -119,10 +119,10 @@ create or replace temp macro is_told(moment, low_ns, high_ns) as
 low_ns is null or coalesce(epoch_ns(moment) between low_ns and high_ns, false);
 
 -- The way of a packet past a host: out of it, in, or through, between others.
-create or replace temp macro way_past(address, src_ip, dst_ip) as
+create or replace temp macro way_past(addresses, src_ip, dst_ip) as
 case
-    when src_ip = address then 'out'
-    when dst_ip = address then 'in'
+    when list_contains(addresses, src_ip) then 'out'
+    when list_contains(addresses, dst_ip) then 'in'
     else 'through'
 end;
 

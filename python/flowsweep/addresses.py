@@ -15,8 +15,10 @@ PRIVATE = (
     r"|100\.(6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\."
     r"|[fF][cCdD][0-9a-fA-F]{2}:|[fF][eE][89abAB][0-9a-fA-F]:)"
 )
-#: An end whose RTT is so many times that of the other is beside the capture: see `guess`.
+#: An end whose RTT is so many times that of the other is beside the capture: see `guess_own`.
 BESIDE = 4
+#: The address of a host that captured is in this share of a family's packets at least.
+NEARLY_ALL = 0.9
 #: For DuckDB.
 MACRO = f"""\
 -- Whether a host may have this address: one that sent nothing is nobody's.
@@ -36,14 +38,31 @@ def join_port(address: str, port: int | None) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def guess(flows: pl.DataFrame) -> str | None:
-    """The address of the host that captured these flows, or None where nobody sent anything.
+def guess_own(flows: pl.DataFrame) -> list[str]:
+    """The addresses of the host that captured these flows: the main one, one of the other family.
 
-    The fact `hosts` says by which rule, and guesses alike for several hosts of one run.
+    Empty where nobody sent anything. The fact `hosts` says by which rules, and guesses alike for
+    several hosts of one run.
 
     Args:
         flows: The table `flows`.
     """
+    import polars as pl
+
+    ranked = _rank(_find_ends(flows))
+    if ranked.is_empty():
+        return []
+    family, evidence = pl.col("is_v6"), pl.struct("host_packets", "is_near")
+    bests = ranked.with_columns(
+        is_in_most=pl.col("answered") > NEARLY_ALL * pl.col("sent_answered").sum().over(family),
+        is_alone_best=evidence.ne_missing(evidence.shift(-1).over(family)),
+    ).unique("is_v6", keep="first", maintain_order=True)
+    is_one_host = bests.select(pl.all_horizontal("is_in_most", "is_alone_best").all()).item()
+    return bests["address"].to_list()[: 2 if is_one_host else 1]
+
+
+def _find_ends(flows: pl.DataFrame) -> pl.DataFrame:
+    """Both ends of each direction, and what it says of them."""
     import polars as pl
 
     keys = ["connection", "direction"]
@@ -54,36 +73,58 @@ def guess(flows: pl.DataFrame) -> str | None:
         .otherwise(pl.lit("forward"))
         .alias("direction"),
         pl.col("rtt_min_ns").alias("back_ns"),
+        pl.col("packets").alias("back_packets"),
     )
     both = flows.join(opposite, on=keys, how="left")
     there, back = pl.col("rtt_min_ns"), pl.col("back_ns")
-    ends = pl.concat(
+    is_host = {end: ~pl.col(end).str.contains(NO_HOST) for end in ("src_ip", "dst_ip")}
+    is_exchange = pl.col("protocol").is_in(["tcp", "udp"]) & (pl.col("back_packets") > 0)
+    return pl.concat(
         both.select(
             pl.col(column).alias("address"),
             pl.col("packets"),
+            pl.when(is_host[other]).then("packets").otherwise(0).alias("host_packets"),
+            pl.when(is_exchange).then("packets").otherwise(0).alias("answered"),
             ((pl.col("packets") > 0) & is_source).alias("is_source"),
             near.fill_null(False).alias("is_near"),
             (pl.lit(is_source) & (pl.col("direction") == "forward")).alias("is_opener"),
         )
-        for column, is_source, near in (
-            ("src_ip", True, there > BESIDE * back),
-            ("dst_ip", False, back > BESIDE * there),
+        for column, other, is_source, near in (
+            ("src_ip", "dst_ip", True, there > BESIDE * back),
+            ("dst_ip", "src_ip", False, back > BESIDE * there),
         )
     ).drop_nulls("address")
+
+
+def _rank(ends: pl.DataFrame) -> pl.DataFrame:
+    """The addresses that sent something, the one that is most likely the host's own first."""
+    import polars as pl
+
     address = pl.col("address")
-    scored = (
-        ends.group_by("address")
-        .agg(
-            pl.col("is_source").any(), pl.col("packets").sum(), pl.col("is_near").sum(),
-            pl.col("is_opener").sum(), pl.len(),
-        )
-        .filter("is_source")
+    sums = ends.group_by("address").agg(
+        pl.col("is_source").any(),
+        pl.col("packets", "host_packets", "answered", "is_near", "is_opener").sum(),
+        pl.col("answered").filter("is_source").sum().alias("sent_answered"),
+        pl.len(),
+    )
+    return (
+        sums.filter("is_source")
         .with_columns(
-            is_host=~address.str.contains(NO_HOST), is_private=address.str.contains(PRIVATE)
+            is_host=~address.str.contains(NO_HOST),
+            is_private=address.str.contains(PRIVATE),
+            is_v6=address.str.contains(":", literal=True),
         )
         .sort(
-            ["is_host", "packets", "is_near", "is_private", "is_opener", "len", "address"],
-            descending=[True] * 6 + [False],
+            [
+                "is_host",
+                "host_packets",
+                "is_near",
+                "packets",
+                "is_private",
+                "is_opener",
+                "len",
+                "address",
+            ],
+            descending=[True] * 7 + [False],
         )
-    )  # fmt: skip
-    return None if scored.is_empty() else str(scored["address"][0])
+    )

@@ -12,9 +12,9 @@ placed as (
         coalesce(flows.host = senders.host, false) as is_at_sender,
         coalesce(flows.host = receivers.host, false) as is_at_receiver,
     from stg_flows as flows
-    left join hosts as senders
+    left join host_addresses as senders
         on flows.run = senders.run and flows.src_ip = senders.address
-    left join hosts as receivers
+    left join host_addresses as receivers
         on flows.run = receivers.run and flows.dst_ip = receivers.address
 ),
 

@@ -1,11 +1,16 @@
--- One row per run and host: its site and its address in the experiment network.
+-- One row per run and host: its site and its addresses in the experiment network, the main one
+-- first, which is `address`.
 -- Where run.json does not name addresses, each is a guess from the host's capture: the one
--- that most packets carry, of those that sent any and that a host may have. Of two that carry as
--- many it is the one whose segments wait longer for their acknowledgements: the other end answers
--- from afar. Where no time shows it, it is one of a private network, or else the one that opened
--- more connections: captures are made at the client more often than at the server.
+-- that most packets between two hosts carry, of those that sent any and that a host may have. Of
+-- two that carry as many it is the one whose segments wait longer for their acknowledgements: the
+-- other end answers from afar. Where no time shows it, it is the one that sent more to groups, one
+-- of a private network, or else the one that opened more connections: captures are made at the
+-- client more often than at the server.
 -- No two hosts of a run have one address: the better guess keeps it, the other host gets its
--- best that nobody else has guessed, or none.
+-- best that nobody else has guessed, or none. `is_arbitrary`: nothing but the kind of the address
+-- and the order of names tells whose it is. A host that speaks IPv4 and IPv6 has an address of
+-- each: that of the other family is in nearly all of that family's packets, and the main one in
+-- nearly all of its own; else the capture may be of a network, and not of one host.
 with
 
 named as (
@@ -22,10 +27,25 @@ known as (
         "name" as host,
         site,
         address,
+        [address] as addresses,
         position,
         false as is_guessed,
+        false as is_arbitrary,
     from named
     where address is not null
+),
+
+-- with the round-trip times that all captures of the run show for it
+directions as (
+    select
+        *,
+        min(rtt_min_ns) over all_captures as least_rtt_ns,
+        max(rtt_min_ns) over all_captures as most_rtt_ns,
+    from stg_flows
+    where run not in (select run from known)
+    window all_captures as (
+        partition by run, protocol, src_ip, src_port, dst_ip, dst_port
+    )
 ),
 
 -- both ends of each direction; `is_near`: beside the capture, by the round-trip times
@@ -34,23 +54,27 @@ ends as (
         there.run,
         there.host,
         unnest([there.src_ip, there.dst_ip]) as address,
+        unnest([there.dst_ip, there.src_ip]) as other_address,
         unnest([coalesce(there.packets > 0, true), false]) as is_source,
         unnest([there.direction = 'forward', false]) as is_opener,
         there.packets,
+        coalesce(there.packets > 0 and back.packets > 0, false)
+        and there.protocol in ('tcp', 'udp') as is_answered,
         unnest(
             [
-                there.rtt_min_ns > 4 * back.rtt_min_ns,
-                back.rtt_min_ns > 4 * there.rtt_min_ns,
+                there.rtt_min_ns > 4 * back.rtt_min_ns
+                or there.rtt_min_ns > 4 * there.least_rtt_ns,
+                back.rtt_min_ns > 4 * there.rtt_min_ns
+                or there.most_rtt_ns > 4 * there.rtt_min_ns,
             ]
         ) as is_near,
-    from stg_flows as there
-    left join stg_flows as back
+    from directions as there
+    left join directions as back
         on
             there.run = back.run
             and there.host = back.host
             and there.connection = back.connection
             and there.direction <> back.direction
-    where there.run not in (select run from known)
 ),
 
 candidates as (
@@ -58,10 +82,21 @@ candidates as (
         run,
         host,
         address,
+        contains(address, ':') as is_v6,
+        coalesce(sum(packets) filter (is_answered), 0) as answered,
+        coalesce(sum(packets) filter (is_answered and is_source), 0)
+            as sent_answered,
+        (
+            coalesce(
+                sum(packets) filter (is_host_address(other_address, true)), 0
+            ),
+            count(*) filter (is_near)
+        ) as evidence,
         (
             is_host_address(address, bool_or(is_source)),
+            evidence.struct_extract(1),
+            evidence.struct_extract(2),
             sum(packets),
-            count(*) filter (is_near),
             is_private_address(address),
             count(*) filter (is_opener),
             count(*)
@@ -81,30 +116,51 @@ choices as (
     from candidates
 ),
 
+-- the best address of each family; whether it is in nine tenths of the family's packets that were
+-- part of an exchange, and whether no other one is in as many and as near
+bests as (
+    select
+        *,
+        answered > 0.9 * sum(sent_answered) over whole_family as is_in_most,
+        coalesce(lead(evidence) over by_score <> evidence, true)
+            as is_alone_best,
+    from choices
+    window
+        whole_family as (partition by run, host, is_v6),
+        by_score as (
+            partition by run, host, is_v6 order by score desc, address asc
+        )
+    qualify row_number() over by_score = 1
+),
+
 -- the first choices: each address to the host for which it is the best guess
 firsts as (
     select
         run,
         host,
         address,
-    from choices
+        is_v6,
+        row_number() over for_one_address as place,
+        bool_or(is_alone_best) over (partition by run, address) as is_evident,
+    from bests
     where choice = 1
-    qualify
-        row_number() over (
-            partition by run, address order by score desc, host asc
-        ) = 1
+    window for_one_address as (
+        partition by run, address
+        order by is_alone_best desc, score desc, host asc
+    )
 ),
 
--- hosts that lost theirs: the best that is nobody's first choice
+-- hosts that lost theirs: the best of its family that is nobody's first choice
 seconds as (
     select
         choices.run,
         choices.host,
         choices.address,
-        choices.score,
-    from choices
+        not firsts.is_evident as is_arbitrary,
+    from firsts
+    inner join choices using (run, host, is_v6)
     where
-        (choices.run, choices.host) not in (select (run, host) from firsts)
+        firsts.place > 1
         and (choices.run, choices.address) not in (
             select (run, address) from firsts
         )
@@ -114,16 +170,45 @@ seconds as (
             partition by choices.run, choices.host
             order by choices.score desc, choices.address asc
         ) = 1
+        and row_number() over (
+            partition by choices.run, choices.address
+            order by choices.score desc, choices.host asc
+        ) = 1
 ),
 
 chosen as (
-    select * from firsts
-    union all
     select
         run,
         host,
         address,
-    from seconds
+        not is_evident
+        and count(*) over (partition by run, address) > 1 as is_arbitrary,
+    from firsts
+    qualify place = 1
+    union all
+    select * from seconds
+),
+
+of_one_host as (
+    select
+        run,
+        host,
+    from bests
+    group by run, host
+    having bool_and(is_in_most and is_alone_best)
+),
+
+-- the address of the other family, which is nobody's main one
+second_families as (
+    select
+        run,
+        host,
+        address,
+    from bests
+    semi join of_one_host using (run, host)
+    where
+        choice > 1
+        and (run, address) not in (select (run, address) from chosen)
     qualify
         row_number() over (
             partition by run, address order by score desc, host asc
@@ -136,10 +221,15 @@ guessed as (
         chosen.host,
         named.site,
         chosen.address,
+        [chosen.address] || if(
+            second_families.address is null, [], [second_families.address]
+        ) as addresses,
         row_number() over (partition by chosen.run order by chosen.host)
             as position,
         true as is_guessed,
+        chosen.is_arbitrary,
     from chosen
+    left join second_families using (run, host)
     left join named on chosen.run = named.run and chosen.host = named."name"
 ),
 

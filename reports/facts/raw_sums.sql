@@ -10,11 +10,11 @@ sent as (
         sum(stg_flows.wire_bytes) as wire_bytes,
         count(*) = count(stg_flows.wire_bytes) as is_told,
     from stg_flows
-    inner join hosts
+    inner join host_addresses
         on
-            stg_flows.run = hosts.run
-            and stg_flows.host = hosts.host
-            and stg_flows.src_ip = hosts.address
+            stg_flows.run = host_addresses.run
+            and stg_flows.host = host_addresses.host
+            and stg_flows.src_ip = host_addresses.address
     group by stg_flows.run, stg_flows.host
 ),
 
@@ -80,12 +80,12 @@ sums as (
         'wan_wire_bytes' as quantity,
         sum(bins.wire_bytes) as total,
     from stg_throughput as bins
-    inner join places as senders
+    inner join host_addresses as senders
         on
             bins.run = senders.run
             and bins.host = senders.host
             and bins.src_ip = senders.address
-    left join places as receivers
+    left join host_addresses as receivers
         on bins.run = receivers.run and bins.dst_ip = receivers.address
     where
         senders.has_wan

@@ -13,9 +13,9 @@ placed as (
             else '3'
         end || pairs.host as preference,
     from stg_rdma as pairs
-    left join hosts as senders
+    left join host_addresses as senders
         on pairs.run = senders.run and pairs.src_ip = senders.address
-    left join hosts as receivers
+    left join host_addresses as receivers
         on pairs.run = receivers.run and pairs.dst_ip = receivers.address
 ),
 

@@ -63,7 +63,7 @@ placed_bins as (
         bins.host,
         bins.bin_ns,
         epoch_ns(bins.bin_start) as start_ns,
-        way_past(hosts.address, bins.src_ip, bins.dst_ip) as way,
+        way_past(hosts.addresses, bins.src_ip, bins.dst_ip) as way,
     from stg_throughput as bins
     inner join merging using (run, host)
     left join hosts using (run, host)
@@ -102,7 +102,7 @@ placed as (
         coalesce(pairs.largest_bytes, bins.largest_bytes) as longest_bytes,
         -- above the MSS with all headers and options
         longest_bytes > greatest(pairs.mss, 1460) + 140 as is_merged,
-        way_past(hosts.address, pairs.src_ip, pairs.dst_ip) as way,
+        way_past(hosts.addresses, pairs.src_ip, pairs.dst_ip) as way,
     from pairs
     left join bins using (run, host, src_ip, dst_ip)
     left join hosts using (run, host)

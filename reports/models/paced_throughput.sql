@@ -7,7 +7,7 @@ with
 placed as not materialized (
     select
         bins.*,
-        way_past(hosts.address, bins.src_ip, bins.dst_ip) as way,
+        way_past(hosts.addresses, bins.src_ip, bins.dst_ip) as way,
     from stg_throughput as bins
     left join hosts using (run, host)
 ),

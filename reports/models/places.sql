@@ -15,7 +15,6 @@ final as (
     select
         hosts.run,
         hosts.host,
-        hosts.address,
         coalesce(hosts.site, hosts.host) as place,
         sites.sites >= 2 as has_sites,
         sites.sited_hosts = 0 or sites.sites >= 2 as has_wan,

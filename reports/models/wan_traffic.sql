@@ -24,9 +24,9 @@ pairs as (
         src_ip,
         dst_ip
     from paced_throughput) as bins
-    left join places as senders
+    left join host_addresses as senders
         on bins.run = senders.run and bins.src_ip = senders.address
-    left join places as receivers
+    left join host_addresses as receivers
         on bins.run = receivers.run and bins.dst_ip = receivers.address
     where
         coalesce(senders.has_wan, receivers.has_wan, false)

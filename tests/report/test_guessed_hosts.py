@@ -13,9 +13,18 @@ from flowsweep import addresses
 from flowsweep.warehouse import Warehouse
 
 PHONE, SERVER, SILENT = "192.168.1.5", "20.0.0.1", "10.0.0.9"
+PHONE6, SERVER6, OTHER6 = "2001:db8::5", "2001:db8:1::1", "2001:db8:2::1"
 BACK = {"direction": "backward"}
 
-CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
+
+def exchange(one: str, other: str, connection: int, packets: int = 9) -> list[dict[str, Any]]:
+    """Both directions of a connection."""
+    about = {"packets": packets, "connection": connection}
+    return [tiny.flow(one, other, **about), tiny.flow(other, one, **about, **BACK)]
+
+
+#: Flows, and the addresses that are the host's.
+CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
     # Both have as many packets: the one of a private network, not the first by the alphabet.
     "phone": (
         [tiny.flow(PHONE, SERVER, packets=9), tiny.flow(SERVER, PHONE, packets=90, **BACK)],
@@ -54,6 +63,47 @@ CASES: dict[str, tuple[list[dict[str, Any]], str]] = {
         ],
         SERVER,
     ),
+    # Each end of IPv6 is in some of its packets, and one is in all.
+    "both families": (
+        [
+            *exchange(PHONE, SERVER, 0),
+            *exchange(PHONE, "20.0.0.2", 1),
+            *exchange(PHONE6, SERVER6, 2),
+            *exchange(PHONE6, OTHER6, 3),
+            # An announcement to all, and what a neighbour says to the router.
+            tiny.flow("fe80::9", "ff02::fb", packets=50, connection=4),
+            *exchange("fe80::9", "fe80::1", 5, packets=1),
+        ],
+        [PHONE, PHONE6],
+    ),
+    # One peer, and no round-trip time: either end of IPv6 may be the host's.
+    "a peer alone": (
+        [
+            *exchange(PHONE, SERVER, 0),
+            *exchange(PHONE, "20.0.0.2", 1),
+            *exchange(PHONE6, SERVER6, 2),
+        ],
+        PHONE,
+    ),
+    # A mirror of a switch: the busiest of IPv4 need not be that of IPv6.
+    "a network": (
+        [
+            *exchange(PHONE, SERVER, 0, packets=90),
+            *exchange("192.168.1.6", "20.0.0.2", 1, packets=30),
+            *exchange(PHONE6, SERVER6, 2),
+            *exchange(PHONE6, OTHER6, 3),
+        ],
+        PHONE,
+    ),
+    # The IPv6 packets of the network reach the host, and none is its own.
+    "announcements": (
+        [
+            *exchange(PHONE, SERVER, 0),
+            *exchange(PHONE, "20.0.0.2", 1),
+            tiny.flow("fe80::9", "ff02::fb", packets=50, connection=4),
+        ],
+        PHONE,
+    ),
 }
 
 
@@ -63,7 +113,8 @@ def test_the_address_is_that_of_the_host(tmp_path: Path, name: str) -> None:
     flows = [{"rtt_min_ns": None} | flow for flow in flows]
     tiny.runs(tmp_path, [{"run": "r", "status": "no record"}])
     tiny.table(tmp_path, "flows", "r", "pc", flows)
-    (host,) = Warehouse(tmp_path).select("select address, is_guessed from hosts").rows()
-    assert host == (expected, True)
+    own = [expected] if isinstance(expected, str) else expected
+    (host,) = Warehouse(tmp_path).select("select address, addresses, is_guessed from hosts").rows()
+    assert host == (own[0], own, True)
     frame = pl.DataFrame(flows, schema_overrides={"rtt_min_ns": pl.Int64})
-    assert addresses.guess(frame) == expected
+    assert addresses.guess_own(frame) == own

@@ -102,7 +102,7 @@ def test_a_silence_is_no_part_of_the_rate_at_which_merged_packets_pass(
         pl.read_parquet(directory / f"tables/run=r/host=pc/{name}.parquet")
         for name in ("captures", "flows", "throughput")
     ]
-    assert merged_packets.find_merged(*tables, OWN) == {row[0]: merged_packets.Merged(*row[1:])}
+    assert merged_packets.find_merged(*tables, [OWN]) == {row[0]: merged_packets.Merged(*row[1:])}
     rows = warehouse.rows("throughput_series").filter(pl.col("direction") == "out")
     assert rows["wire_bytes"].sum() == COUNT * SIZE
     # The first one behind the silence may have passed in any part of it.
@@ -177,11 +177,11 @@ def test_show_and_report_know_the_same_shortest_bin(merged: Path) -> None:
         name: pl.read_parquet(merged / f"tables/run=r/host=pc/{name}.parquet")
         for name in ("captures", "flows", "throughput")
     }
-    found = merged_packets.find_merged(*tables.values(), OWN)
+    found = merged_packets.find_merged(*tables.values(), [OWN])
     assert found == {row[0]: merged_packets.Merged(*row[1:])}
     # older tables have no largest packet: the mean of a bin stands for it, with its link header
     flows = tables["flows"].drop("largest_packet_bytes")
-    old = merged_packets.find_merged(tables["captures"], flows, tables["throughput"], OWN)
+    old = merged_packets.find_merged(tables["captures"], flows, tables["throughput"], [OWN])
     assert old["out"].shortest_ns == pytest.approx(found["out"].shortest_ns, rel=0.001)
     spread = merged_packets.spread_merged(tables["throughput"], found["out"])
     assert spread["wire_bytes"].sum() == COUNT * SIZE

@@ -15,6 +15,7 @@ from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, figure_names
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
+WEST6, EAST6 = "2001:db8:1::1", "2001:db8:2::1"
 
 
 def rows(directory: Path, model: str) -> list[dict[str, object]]:
@@ -239,8 +240,32 @@ def test_two_hosts_are_never_one_address(tmp_path: Path, near: bool | None) -> N
     found = {row["host"]: row["address"] for row in rows(tmp_path, "hosts")}
     assert sorted(found) == ["n7", "n9"]
     assert sorted(found.values()) == sorted([WEST, EAST])
+    arbitrary = {row["is_arbitrary"] for row in rows(tmp_path, "hosts")}
+    assert arbitrary == {near is None}
     if near is not None:
         assert found == ({"n9": WEST, "n7": EAST} if near else {"n9": EAST, "n7": WEST})
+
+
+def test_two_captures_of_one_direction_show_which_end_each_was_made_at(tmp_path: Path) -> None:
+    """Its acknowledgements come soon where it arrives, and late where it was sent."""
+    tiny.runs(tmp_path, [tiny.run("r", hosts=None, baseline=True)])
+    ends = {"n7": (EAST, EAST6, 10_000), "n9": (WEST, WEST6, 20 * tiny.MS)}
+    for host, (_, _, rtt_ns) in ends.items():
+        tiny.table(tmp_path, "captures", "r", host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", "r", host, [
+            flow
+            for connection, (west, east) in enumerate([(WEST, EAST), (WEST6, EAST6)])
+            for flow in (
+                tiny.flow(west, east, connection=connection, rtt_min_ns=rtt_ns),
+                tiny.flow(east, west, connection=connection, direction="backward"),
+            )
+        ])  # fmt: skip
+    found = {
+        row["host"]: (*row["addresses"], row["is_arbitrary"]) for row in rows(tmp_path, "hosts")
+    }
+    assert found == {host: (v4, v6, False) for host, (v4, v6, _) in ends.items()}
+    places = {(row["sender"], row["receiver"]) for row in rows(tmp_path, "flows")}
+    assert places == {("n7", "n9"), ("n9", "n7")}
 
 
 def test_runs_with_other_hosts_each_show_their_own(tmp_path: Path) -> None:

@@ -52,7 +52,9 @@ class Summary:
     grade: str = grades.UNKNOWN
     grade_means: str = grades.MEANINGS[grades.UNKNOWN]
     notes: list[Note] = field(default_factory=list)
+    #: The address that is taken for that of the host that captured; all of its addresses.
     host: str | None = None
+    addresses: list[str] = field(default_factory=list)
     bin_ms: float = 10.0
     shortest_ms: float | None = None
     out_mbit_s: list[float] = field(default_factory=list)
@@ -116,7 +118,8 @@ def summarise(path: Path, **settings: Any) -> Summary:
         marks=_marks(flows),
         rdma=rdma_summary.summarise(tables["rdma"]),
     )
-    summary.host = addresses.guess(flows)
+    summary.addresses = addresses.guess_own(flows)
+    summary.host = next(iter(summary.addresses), None)
     if summary.borrowed_times:
         for row in summary.top:
             row["mbit_s"] = None
@@ -218,10 +221,10 @@ def _notes(
 def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) -> None:
     import polars as pl
 
-    host, bins = summary.host, tables["throughput"]
-    if bins.is_empty() or host is None:
+    own_addresses, bins = summary.addresses, tables["throughput"]
+    if bins.is_empty() or not own_addresses:
         return
-    merged = merged_packets.find_merged(tables["captures"], tables["flows"], bins, host)
+    merged = merged_packets.find_merged(tables["captures"], tables["flows"], bins, own_addresses)
     least = max((one.shortest_ns for one in merged.values()), default=0)
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
@@ -233,7 +236,7 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     summary.shortest_ms = least / 1e6 if least else None
     filled: set[int] = set()
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
-        own = bins.filter(pl.col(end) == host)
+        own = bins.filter(pl.col(end).is_in(own_addresses))
         spread = merged_packets.spread_merged(own, merged.get(way))
         per_bin = spread.group_by(number=(pl.col("start_ns") - low) // told_ns).agg(
             mbit=pl.col("wire_bytes").sum() * 8e3 / told_ns

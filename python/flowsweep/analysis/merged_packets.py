@@ -41,7 +41,7 @@ def count_borrowed(captures: pl.DataFrame) -> int:
 
 
 def find_merged(
-    captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame, host: str
+    captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame, own_addresses: list[str]
 ) -> dict[str, Merged]:
     """The merged packets of each direction, out of the host or in, that has some.
 
@@ -52,7 +52,7 @@ def find_merged(
         captures: The table `captures`.
         flows: The table `flows`.
         bins: The table `throughput`.
-        host: The address of the host that captured.
+        own_addresses: Those of the host that captured.
     """
     import polars as pl
 
@@ -60,15 +60,15 @@ def find_merged(
         return {}
     found: dict[str, Merged] = {}
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
-        own = flows.filter(pl.col(end) == host)
+        own = flows.filter(pl.col(end).is_in(own_addresses))
         if way == "in":
-            own = own.filter(pl.col("src_ip") != host)
+            own = own.filter(~pl.col("src_ip").is_in(own_addresses))
         if own.is_empty():
             continue
         mss = max(int(own["mss"].max() or 0), LEAST_MSS)  # type: ignore[arg-type]
-        own_bins = bins.filter(pl.col(end) == host)
+        own_bins = bins.filter(pl.col(end).is_in(own_addresses))
         if way == "in":
-            own_bins = own_bins.filter(pl.col("src_ip") != host)
+            own_bins = own_bins.filter(~pl.col("src_ip").is_in(own_addresses))
         largest = _find_largest(own, own_bins)
         if largest <= mss + HEADERS:
             continue

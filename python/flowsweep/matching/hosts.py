@@ -155,26 +155,49 @@ def _recorded(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _guessed(hosts: Mapping[str, Sequence[Path]], taken: set[str]) -> dict[str, tuple[str, ...]]:
-    """Addresses by the rule of the report: that of a host is in most of its packets."""
-    import polars as pl
-
-    from flowsweep import addresses
-    from flowsweep.captures import read_flows
-
-    found: dict[str, tuple[str, ...]] = {}
+    """Addresses by the rules of the report, from the captures of all these hosts together."""
+    guesses = _guess(hosts)
     for host, files in hosts.items():
-        flows = pl.DataFrame(read_flows(list(files)))
-        address = addresses.guess(flows)
-        if address is None or address in taken:
+        own, is_arbitrary = guesses.get(host, ((), False))
+        if not own or is_arbitrary or own[0] in taken:
             raise FlowsweepError(
                 f"{show_path(files[0])}: its packets do not show whose capture it is",
-                found=f"{address}, which is another host's" if address else "no packet of a host",
+                found=f"{own[0]}, which is as likely another host's"
+                if is_arbitrary
+                else f"{own[0]}, which is another host's"
+                if own
+                else "no packet of a host",
                 expected="an address that sends packets, and is in most of them",
                 remedy=f"name it: --address {host}=ADDRESS, or record run.json with `hosts`",
             )
-        found[host] = (address,)
-        taken.add(address)
-    return found
+    return {
+        host: tuple(address for address in guesses[host][0] if address not in taken)
+        for host in hosts
+    }
+
+
+def _guess(hosts: Mapping[str, Sequence[Path]]) -> dict[str, tuple[tuple[str, ...], bool]]:
+    """The fact `hosts` of one run with the captures of these: addresses, whether arbitrary."""
+    import duckdb
+    import polars as pl
+
+    from flowsweep import addresses, content
+    from flowsweep.captures import read_flows
+
+    flows = pl.concat(
+        pl.DataFrame(read_flows(list(files))).with_columns(run=pl.lit("run"), host=pl.lit(host))
+        for host, files in hosts.items()
+    )
+    fact = (content.folder("reports") / "facts" / "hosts.sql").read_text(encoding="utf-8")
+    with duckdb.connect() as connection:
+        connection.execute(addresses.MACRO)
+        connection.register("stg_flows", flows)
+        connection.execute(
+            "create temp table stg_runs"
+            " (run text, hosts struct(name text, site text, address text)[])"
+        )
+        rows = connection.sql(fact).select("host, addresses, is_arbitrary").fetchall()
+    return {host: (tuple(own), is_arbitrary) for host, own, is_arbitrary in rows}
 
 
 def _check_apart(captures: Mapping[str, object], known: Mapping[str, Sequence[str]]) -> None:

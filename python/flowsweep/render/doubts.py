@@ -125,11 +125,22 @@ def note_guessed(context: Context, rows: pl.DataFrame | None = None) -> str | No
     if hosts.is_empty():
         return None
     named = hosts.sort("run", "host").unique(subset=["host", "address"], maintain_order=True)
-    texts = [f"{host} {address}" for host, address in named.select("host", "address").rows()]
+    texts = [
+        f"{host} {' and '.join(own)}" for host, own in named.select("host", "addresses").rows()
+    ]
     more = f" and {len(texts) - MAX_GUESSES} more" if len(texts) > MAX_GUESSES else ""
+    is_of_both = hosts["addresses"].list.len().gt(1).any()
+    alike = hosts.filter("is_arbitrary")["host"].unique().sort().to_list()[:MAX_GUESSES]
     return (
         "Out and in are of the address that is taken for the host's own, as a guess: the one that "
-        f"most of its packets carry ({', '.join(texts[:MAX_GUESSES])}{more})."
+        f"most of its packets carry{', for each version of IP' if is_of_both else ''}"
+        f" ({', '.join(texts[:MAX_GUESSES])}{more})."
+        + (
+            f" The address of {', '.join(alike)} may as well be another host's: nothing in the"
+            " captures tells them apart."
+            if alike
+            else ""
+        )
     )
 
 

@@ -68,7 +68,8 @@ def _rename(column: Column, head: str) -> Column:
 def _address(host: Row | None, *, marked: bool) -> str | None:
     if host is None or host["address"] is None:
         return None
-    return f"{host['address']} (a guess)" if host["is_guessed"] and marked else host["address"]
+    own = " ".join(host["addresses"])
+    return f"{own} (a guess)" if host["is_guessed"] and marked else own
 
 
 def _day(span: Row | None) -> str:

@@ -39,11 +39,11 @@ bins as (
         sum(throughput.wire_bytes) as bytes,
     from stg_throughput as throughput
     inner join counted using (run)
-    inner join hosts
+    inner join host_addresses
         on
-            throughput.run = hosts.run
-            and throughput.host = hosts.host
-            and throughput.src_ip = hosts.address
+            throughput.run = host_addresses.run
+            and throughput.host = host_addresses.host
+            and throughput.src_ip = host_addresses.address
     where
         epoch_ns(throughput.bin_start) >= counted.start_ns
         and epoch_ns(throughput.bin_start)

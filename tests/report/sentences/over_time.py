@@ -60,6 +60,22 @@ def _guessed_hosts(asked: Asked) -> bool:
     return bool(set(there["run"]) & set(drawn))
 
 
+def _has_both_families(asked: Asked) -> bool:
+    """Whether a host that is drawn has an address of each version of IP."""
+    return bool(asked.one(
+        "select count(*) from hosts inner join shown_hosts using (run, host)"
+        " where run in (select run from shown_runs) and len(addresses) > 1"
+    ))  # fmt: skip
+
+
+def _is_arbitrary(asked: Asked) -> bool:
+    """Whether nothing tells a host that is drawn from another one."""
+    return bool(asked.one(
+        "select count(*) from hosts inner join shown_hosts using (run, host)"
+        " where run in (select run from shown_runs) and is_arbitrary"
+    ))  # fmt: skip
+
+
 SERIES = [
     Sentence("throughput_series", DRAWN, drawn_runs),
     Sentence("throughput_series", r"Captured at (\S+) \((.+?)\)\.",
@@ -67,8 +83,11 @@ SERIES = [
     Sentence("throughput_series", r"Captured at one host of each run \(.+?\): (.+?)\.",
              lambda asked, _: len(set(asked.rows("throughput_series")["host"])) > 1),
     Sentence("throughput_series", r"Out and in are of the address that is taken for the host's own, as a guess: the one "
-             r"that most of its packets carry \(.+?\)\.",
+             r"that most of its packets carry(, for each version of IP)? \(.+?\)\.",
+             lambda asked, match: bool(match[1]) == _has_both_families(asked),
              due=_guessed_hosts),
+    Sentence("throughput_series", r"The address of .+? may as well be another host's: nothing in the captures tells them apart\.",
+             due=_is_arbitrary),
     Sentence("throughput_series", r"Time shown: (.+?)\.",
              lambda asked, match: set(match[1].split(", ")) == set(asked.warehouse.select(
                  "select distinct covers from windows where run in (select run from shown_runs)"

@@ -128,11 +128,11 @@ def _print_throughput(console: Any, summary: Summary) -> None:
         text = f"not measurable: {counted(summary.borrowed_times, 'packet')} with no recorded time"
         console.print(f"\nthroughput  {_wrap(text, console, BEHIND_THROUGHPUT)}")
         return
-    if summary.host is None or not summary.out_mbit_s:
+    if not summary.out_mbit_s:
         return
     columns = len(summary.out_mbit_s)
     # No file says whose capture it is.
-    title = f"throughput of {summary.host} (a guess)"
+    title = f"throughput of {' and '.join(summary.addresses)} (a guess)"
     scale = (
         f"{counted(columns, 'column')} of {_duration(summary.column_s)},"
         f" height = busiest {summary.bin_ms:.0f} ms of each"
