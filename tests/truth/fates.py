@@ -76,68 +76,69 @@ def count_places(frame: pl.DataFrame, begin: str) -> pl.DataFrame:
     )
 
 
-def compare(run: Path) -> dict[str, Any]:
-    """What `match` finds in the captures of a run, beside the log."""
+def read_matched(run: Path) -> pl.DataFrame:
+    """The packets that hosts of a run sent to other sites: what `match` finds, and their CRC-32."""
     record = json.loads((run / "run.json").read_text())
     sites = {host["name"]: host["site"] for host in record["hosts"]}
     with tempfile.TemporaryDirectory() as folder:
         found = hosts.find([run], {})
         tables.write(found, Path(folder))
-        fates = pl.read_parquet(Path(folder) / "fates.parquet")
-        delays = pl.read_parquet(Path(folder) / "one_way.parquet")
+        fates = read_table(Path(folder) / "fates.parquet")
+        delays = read_table(Path(folder) / "one_way.parquet")
     checksums = pl.concat(
         pl.DataFrame({"sender": host.name, "crc32": [*read_checksums(host.captures[0])]})
         .with_row_index("packet_sent", 1)
         .with_columns(pl.col("packet_sent").cast(pl.Int64), pl.col("crc32").cast(pl.UInt32))
         for host in found
     )
-    place = {"return_dtype": pl.String, "default": None}
-    rows = (
-        fates.with_columns(pl.col("sender").cast(pl.String), pl.col("receiver").cast(pl.String))
-        .with_columns(
-            pl.col("sender").replace_strict(sites, **place).alias("from"),
-            pl.col("receiver").replace_strict(sites, **place).alias("to"),
+    where = {"return_dtype": pl.String, "default": None}
+    key = ["sender", "packet_sent"]
+    return (
+        fates.with_columns(
+            pl.col("sender").replace_strict(sites, **where).alias("from"),
+            pl.col("receiver").replace_strict(sites, **where).alias("to"),
         )
         .filter(
             pl.col("packet_sent").is_not_null(),
             pl.col("from") != pl.col("to"),
             ~pl.col("fate").is_in(["duplicated", "outside"]),
         )
-        .join(checksums, on=["sender", "packet_sent"], how="left")
+        .join(checksums, on=key, how="left")
+        .join(delays.select(*key, "delay_ns"), on=key, how="left")
     )
-    # The log begins before the captures: those frames are of none of the packets.
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """A table, with text in place of its categories."""
+    frame = pl.read_parquet(path)
+    kinds = [name for name, kind in frame.schema.items() if kind in (pl.Categorical, pl.Enum)]
+    return frame.with_columns(pl.col(kinds).cast(pl.String))
+
+
+def compare(run: Path) -> dict[str, Any]:
+    """Counts what `match` finds in the captures of a run, beside the log."""
     log = count_places(read_log(run / "wan.fates"), "arrive_ns")
-    both = count_places(rows, "time_sent").join(log, on=KEY, how="left", suffix="_log")
-    seen = both.with_columns(
+    packets = count_places(read_matched(run), "time_sent")
+    both = packets.join(log, on=KEY, how="left", suffix="_log").with_columns(
         pl.col("fate_log").replace_strict(SEEN, default=None, return_dtype=pl.String).alias("truth")
     )
-    told = seen.filter(pl.col("truth").is_not_null())
-    unknown = told["fate"].cast(pl.String) == "unknown"
-    is_right = told["fate"].cast(pl.String) == told["truth"]
-    timed = (
-        told.filter(is_right & (told["truth"] == "delivered"))
-        .join(
-            delays.select(
-                pl.col("sender").cast(pl.String), "packet_sent", "delay_ns", "delay_error_ns"
-            ),
-            on=["sender", "packet_sent"],
-        )
-        .drop_nulls("delay_ns")
-    )
-    off = timed["delay_ns"] - (timed["sent_ns"] - timed["arrive_ns"])
+    known = both.filter(pl.col("truth").is_not_null())
+    right = known.filter(pl.col("fate") == pl.col("truth"))
+    unknown = known.filter(fate="unknown")
+    wrong = known.filter((pl.col("fate") != pl.col("truth")) & (pl.col("fate") != "unknown"))
+    timed = right.filter(truth="delivered").drop_nulls("delay_ns")
+    off_us = (timed["delay_ns"] - (timed["sent_ns"] - timed["arrive_ns"])) / 1e3
     return {
         "run": run.name,
-        "packets": rows.height,
-        "in_log": told.height,
-        "right": int(is_right.sum()),
-        "unknown": int(unknown.sum()),
-        "wrong": int((~is_right & ~unknown).sum()),
-        "lost": told.filter(truth="lost").height,
-        "delay_off_us": None if off.is_empty() else round(off.median() / 1e3, 1),
-        "delay_off_p99_us": None if off.is_empty() else round(off.abs().quantile(0.99) / 1e3, 1),
-        "wrong_as": Counter(
-            told.filter(~is_right & ~unknown).select("truth", pl.col("fate").cast(pl.String)).rows()
-        ),
+        "packets": packets.height,
+        "in_log": known.height,
+        "right": right.height,
+        "unknown": unknown.height,
+        "wrong": wrong.height,
+        "lost": known.filter(truth="lost").height,
+        "delay_off_us": None if off_us.is_empty() else round(off_us.median(), 1),
+        "delay_off_p99_us": None if off_us.is_empty() else round(off_us.abs().quantile(0.99), 1),
+        "wrong_as": Counter(wrong.select("truth", "fate").rows()),
     }
 
 

@@ -60,9 +60,9 @@ impl Jump {
             return None;
         }
         // What others sent seems later by its delay, and what they received earlier.
-        let of = |wanted| agree.clone().filter(move |(side, _)| *side == wanted);
-        let most = of(Side::Sent).map(|&(_, ahead)| ahead).min();
-        let least = of(Side::Received).map(|&(_, ahead)| ahead).max();
+        let seen_at = |wanted| agree.clone().filter(move |(side, _)| *side == wanted);
+        let most = seen_at(Side::Sent).map(|&(_, ahead)| ahead).min();
+        let least = seen_at(Side::Received).map(|&(_, ahead)| ahead).max();
         match (least, most) {
             (Some(least), Some(most)) => Some(least.midpoint(most)),
             (bound, None) | (None, bound) => bound,

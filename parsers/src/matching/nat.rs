@@ -57,13 +57,7 @@ pub(super) fn find_translations(
             };
             is_without_stamps |= packet.lacks == Some(Lacking::Stamp);
             is_without_prefixes[usize::from(packet.v6)] |= packet.lacks == Some(Lacking::Prefix);
-            note(
-                &mut seen,
-                &packet,
-                number as u16,
-                owners,
-                &recognition.hashing,
-            );
+            note(&mut seen, &packet, number, owners, recognition);
         }
     }
     recognition.is_without_stamps = is_without_stamps;
@@ -97,13 +91,7 @@ fn read_beginnings(
             let count = counts.entry(packet.direction).or_default();
             if *count < BEGINNING {
                 *count += 1;
-                note(
-                    &mut seen,
-                    &packet,
-                    number as u16,
-                    owners,
-                    &recognition.hashing,
-                );
+                note(&mut seen, &packet, number, owners, recognition);
             }
         }
     }
@@ -111,10 +99,18 @@ fn read_beginnings(
 }
 
 /// Notes the endpoints of a packet at `point`, if that is one end of it.
-fn note(seen: &mut Seen, packet: &Sighting, point: u16, owners: &Owners, hashing: &RandomState) {
+fn note(
+    seen: &mut Seen,
+    packet: &Sighting,
+    point: usize,
+    owners: &Owners,
+    recognition: &Recognition,
+) {
+    let point = point as u16;
     let (sender, receiver) = owners.ends(packet);
     let is_end = (sender == Some(point)) != (receiver == Some(point));
-    let Some(fingerprint) = fingerprint(packet, hashing).filter(|_| is_end) else {
+    let fingerprint = fingerprint(packet, &recognition.hashing);
+    let Some(fingerprint) = fingerprint.filter(|_| is_end) else {
         return;
     };
     let ends = seen

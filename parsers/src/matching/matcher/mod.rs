@@ -40,7 +40,7 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    fn of(entry: &Entry) -> Self {
+    fn new(entry: &Entry) -> Self {
         Self {
             common_time: entry.common_time,
             time: entry.packet.time,
@@ -240,7 +240,7 @@ impl Matcher {
                 continue;
             };
             if meeting.is_first_part && !here.has_wrong_time && !there.has_wrong_time {
-                findings.matched(path, Moment::of(&here), Moment::of(&there));
+                findings.matched(path, Moment::new(&here), Moment::new(&there));
             }
             let mut matched = State::Matched {
                 time: there.packet.time,
@@ -272,7 +272,7 @@ impl Matcher {
         let Some(there) = self.window.get_mut(received) else {
             return;
         };
-        let (received, number) = (Moment::of(there), there.packet.number);
+        let (received, number) = (Moment::new(there), there.packet.number);
         let has_wrong_time = there.has_wrong_time;
         there.state = State::Matched {
             time: 0,
@@ -284,7 +284,7 @@ impl Matcher {
             return;
         };
         let path = (here.sender, here.receiver);
-        let left = Moment::of(here);
+        let left = Moment::new(here);
         let has_wrong_time = has_wrong_time || here.has_wrong_time;
         let reordered_by = self.arrivals.entry(path).or_default().arrive(here.order);
         here.state = State::Matched {
