@@ -1,5 +1,6 @@
 -- One row per application, problem, point and direction between two hosts: how long packets were
--- under way, and how much of that above the least; medians over runs.
+-- under way, how much of that above the least, and the rate of the slowest link on the way; medians
+-- over runs.
 with
 
 judged as (
@@ -45,9 +46,11 @@ final as (
         median(delays.queue_p50_ns) / 1e6 as queue_p50_ms,
         median(delays.queue_p99_ns) / 1e6 as queue_p99_ms,
         max(delays.queue_max_ns) / 1e6 as queue_max_ms,
+        median(path_rates.bottleneck_mbit_s) as bottleneck_mbit_s,
     from delays
     inner join point_runs using (run)
     inner join points on point_runs.point = points.point
+    left join path_rates using (run, sender, receiver)
     left join hosts as senders
         on delays.run = senders.run and delays.sender = senders.host
     left join hosts as receivers

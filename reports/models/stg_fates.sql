@@ -10,9 +10,11 @@ contract as (
         null::varchar as receiver,
         null::varchar as protocol,
         null::timestamptz_ns as time_sent,
+        null::timestamptz_ns as time_received,
         null::bigint as packet_sent,
         null::varchar as fate,
         null::boolean as is_retransmission,
+        null::bigint as ip_bytes,
         null::bigint as payload_bytes,
         null::bigint as lost_bytes,
         null::bigint as reordered_by

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 import polars as pl
+from bottlenecks import find_rate
 from compare import Expected
 from flows import POINT_DECIMALS
 
@@ -51,6 +52,12 @@ def _by_place(raw: Raw, rows: pl.DataFrame, order: list[str]) -> Expected:
 
 def _delays(raw: Raw) -> Expected:
     runs = []
+    sent = (
+        raw.table("fates").drop_nulls([*WAY, "packet_sent"]).filter(pl.col("fate") != "duplicated")
+    )
+    rates = {
+        way: find_rate(packets.sort("packet_sent")) for way, packets in sent.group_by("run", *WAY)
+    }
     for (run, *ends), packets in raw.table("one_way").group_by("run", *WAY):
         delays, queues = packets["delay_ns"].sort(), packets["queue_ns"].sort()
         assert delays.null_count() == queues.null_count() == 0
@@ -65,6 +72,7 @@ def _delays(raw: Raw) -> Expected:
                 "queue_p50_ms": _least_above(queues, 0.5),
                 "queue_p99_ms": _least_above(queues, 0.99),
                 "queue_max_ms": queues[-1],
+                "bottleneck_mbit_s": rates[run, *ends],
             }
         )  # fmt: skip
         # More than half of a round trip: the delay is not known.
@@ -77,6 +85,7 @@ def _delays(raw: Raw) -> Expected:
         pl.col("packets").sort().get((pl.len() - 1) // 2),
         *(pl.col(name).median() / 1e6 for name in medians),
         *(pl.col(name).max() / 1e6 for name in ("delay_error_ms", "queue_max_ms")),
+        pl.col("bottleneck_mbit_s").median(),
     )
     return _by_place(raw, rows, ["point", *WAY])
 

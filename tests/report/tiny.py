@@ -55,7 +55,7 @@ def table(directory: Path, name: str, run: str, host: str, rows: list[dict[str, 
     path = directory / "tables" / f"run={run}" / f"host={host}" / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    ends = ("_time", "bin_start", "time_sent", "time_sent_reference")
+    ends = ("_time", "bin_start", "time_sent", "time_received", "time_sent_reference")
     times = [column for column in frame.columns if column.endswith(ends)]
     frame.with_columns(pl.col(times).cast(TIME)).write_parquet(path)
 

@@ -1,0 +1,63 @@
+"""Rates of the slowest links between hosts, from the fates of packets, path by path."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Packets behind the first of a train, and how long most trains must last, in ns, as a share.
+TRAINS = {1: (20_000, 0.9), 8: (400_000, 0.5), 64: (400_000, 0.5), 512: (400_000, 0.5)}
+ETHERNET_HEADER = 14
+FEWEST = 30
+
+
+def find_rate(packets: pl.DataFrame) -> float | None:
+    """Finds the most frequent rate of the trains of a path, in Mbit/s.
+
+    Args:
+        packets: Fates of what one host sent to another, in the order of its capture.
+    """
+    is_delivered = (packets["fate"] == "delivered").to_numpy()
+    lost = np.cumsum(~is_delivered)[is_delivered]
+    arrived = packets.filter(is_delivered)
+    sent = arrived["time_sent"].dt.epoch("ns").to_numpy()
+    received = arrived["time_received"].dt.epoch("ns").to_numpy()
+    sizes = np.cumsum(arrived["ip_bytes"].to_numpy() + ETHERNET_HEADER)
+    passed: dict[int, int] = {}
+    for time, size in zip(received.tolist(), sizes.tolist(), strict=True):
+        passed[time] = max(size, passed.get(time, 0))
+    sizes = np.array([passed[time] for time in received.tolist()])
+    for length, (shortest, share) in TRAINS.items():
+        took = received[length:] - received[:-length]
+        size = sizes[length:] - sizes[:-length]
+        counted = (
+            (took > 0)
+            & (2 * (sent[length:] - sent[:-length]) < took)
+            & (size >= 1000 * length)
+            & (lost[length:] == lost[:-length])
+        )
+        is_long = counted & (took >= shortest)
+        if is_long.sum() >= max(FEWEST, share * counted.sum()):
+            return _most_frequent(size[is_long] * 8e3 / took[is_long])
+    return None
+
+
+def _most_frequent(rates: np.ndarray) -> float | None:
+    """The median of the two neighbouring sixteenths of an octave that most rates lie in."""
+    places = [math.floor(math.log2(rate) * 16) for rate in rates]
+    counts = Counter(places)
+    both = {place: counts[place] + counts[place + 1] for place in counts}
+    best = min(place for place in both if both[place] == max(both.values()))
+    if both[best] < 0.1 * len(places):
+        return None
+    return float(
+        np.median(
+            [rate for rate, place in zip(rates, places, strict=True) if 0 <= place - best <= 1]
+        )
+    )
