@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,12 +91,12 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
-def open_report(browser: Any) -> Iterator[Any]:
-    """Opens a file in a new window; what the page complains of is in `complaints` of the answer."""
+@pytest.fixture(scope="session")
+def new_window(browser: Any) -> Iterator[Any]:
+    """Opens an empty window; what its pages complain of is in `complaints` of the answer."""
     contexts = []
 
-    def open_page(path: Path, **options: Any) -> Any:
+    def make(**options: Any) -> Any:
         context = browser.new_context(**options)
         context.set_default_timeout(LIMIT_MS)
         contexts.append(context)
@@ -106,13 +107,42 @@ def open_report(browser: Any) -> Iterator[Any]:
         tab.on(
             "request",
             lambda request: (
-                request.url.startswith(("file:", "data:", "blob:"))
+                request.url.startswith(("file:", "data:", "blob:", "about:"))
                 or tab.complaints.append(request.url)
             ),
         )
+        return tab
+
+    yield make
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def idle_windows() -> dict[str, list[Any]]:
+    """Empty windows that earlier tests left, by their options: a new one costs half a second."""
+    return defaultdict(list)
+
+
+@pytest.fixture
+def open_report(new_window: Any, idle_windows: dict[str, list[Any]]) -> Iterator[Any]:
+    """Opens a file in a window that no other page of this test has."""
+    opened: list[tuple[str, Any]] = []
+
+    def open_page(path: Path, **options: Any) -> Any:
+        idle = idle_windows[repr(options)]
+        tab = idle.pop() if idle else new_window(**options)
+        opened.append((repr(options), tab))
+        tab.complaints = []
         tab.goto(path.as_uri())
         return tab
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for options, tab in opened:
+        # What a test emulates stays with the window.
+        if tab.evaluate("matchMedia('print').matches"):
+            tab.context.close()
+            continue
+        tab.evaluate("localStorage.clear()")
+        tab.goto("about:blank")
+        idle_windows[options].append(tab)
