@@ -58,6 +58,21 @@ def ready(tab: Any) -> Any:
     return tab
 
 
+@pytest.fixture(scope="module")
+def begun(new_window: Any, live: Path) -> Any:
+    """The page in a window of its own: to start DuckDB takes four seconds of a core."""
+    tab = new_window()
+    tab.goto(live.as_uri())
+    return ready(tab)
+
+
+@pytest.fixture
+def asked(begun: Any) -> Any:
+    """The page, as the tests before left it: they ask, and create nothing."""
+    begun.complaints = []
+    return begun
+
+
 def test_every_table_answers_in_the_page_as_in_the_database(
     open_report: Any, live: Path, directory: Path
 ) -> None:
@@ -82,42 +97,39 @@ def test_every_table_answers_in_the_page_as_in_the_database(
     assert rows(tab) == [["null" if one is None else one for one in row] for row in expected]
 
 
-def test_a_table_shows_its_columns_and_its_first_rows(open_report: Any, live: Path) -> None:
-    tab = ready(open_report(live))
-    tab.locator("nav button[data-table=throughput_cdf]").click()
-    tab.locator("#run:enabled").wait_for()
-    assert "share of bins" in tab.locator("#about").inner_text()
-    assert "the first 1,000 are shown" in tab.locator("#state").inner_text()
-    assert len(rows(tab)) == 1000
-    with tab.expect_download() as download:
-        tab.locator("#csv").click()
+def test_a_table_shows_its_columns_and_its_first_rows(asked: Any) -> None:
+    asked.locator("nav button[data-table=throughput_cdf]").click()
+    asked.locator("#run:enabled").wait_for()
+    assert "share of bins" in asked.locator("#about").inner_text()
+    assert "the first 1,000 are shown" in asked.locator("#state").inner_text()
+    assert len(rows(asked)) == 1000
+    with asked.expect_download() as download:
+        asked.locator("#csv").click()
     lines = Path(download.value.path()).read_text().splitlines()
-    assert f"{len(lines) - 1:,} rows" in tab.locator("#state").inner_text()
+    assert f"{len(lines) - 1:,} rows" in asked.locator("#state").inner_text()
 
 
-def test_a_question_that_has_no_answer_says_why(open_report: Any, live: Path) -> None:
-    tab = ready(open_report(live))
-    ask(tab, "from nothing_of_that_name")
-    assert "nothing_of_that_name does not exist" in tab.locator("#error").inner_text()
-    assert rows(tab) == []
-    ask(tab, "-- now one that has\nselect 1 as one;")
-    assert rows(tab) == [["1"]]
-    assert not tab.locator("#error").is_visible()
+def test_a_question_that_has_no_answer_says_why(asked: Any) -> None:
+    ask(asked, "from nothing_of_that_name")
+    assert "nothing_of_that_name does not exist" in asked.locator("#error").inner_text()
+    assert rows(asked) == []
+    ask(asked, "-- now one that has\nselect 1 as one;")
+    assert rows(asked) == [["1"]]
+    assert not asked.locator("#error").is_visible()
     # One that would take hours can be stopped, and the tables are there again.
-    tab.locator("#sql").fill(
+    asked.locator("#sql").fill(
         "select sum(a.range * b.range) from range(1000000) a, range(1000000) b"
     )
-    tab.locator("#run").click()
-    tab.locator("#stop").click()
-    tab.locator("#run:enabled").wait_for()
-    ask(tab, "select count(*) > 0 as there from run_table")
-    assert rows(tab) == [["true"]]
+    asked.locator("#run").click()
+    asked.locator("#stop").click()
+    asked.locator("#run:enabled").wait_for()
+    ask(asked, "select count(*) > 0 as there from run_table")
+    assert rows(asked) == [["true"]]
 
 
-def test_a_text_of_megabytes_is_shown_by_its_begin(open_report: Any, live: Path) -> None:
-    tab = ready(open_report(live))
-    ask(tab, "select repeat('x', 100000000) as long, 7 as seven")
-    ((long, seven),) = rows(tab)
+def test_a_text_of_megabytes_is_shown_by_its_begin(asked: Any) -> None:
+    ask(asked, "select repeat('x', 100000000) as long, 7 as seven")
+    ((long, seven),) = rows(asked)
     assert (long, seven) == (f"{'x' * 10_000} …", "7")
 
 
@@ -144,20 +156,18 @@ class Heard(http.server.SimpleHTTPRequestHandler):
         "copy (from run_table) to '{server}/x.csv'",
     ],
 )
-def test_no_question_reaches_a_server(sql: str, open_report: Any, live: Path) -> None:
-    tab = ready(open_report(live))
+def test_no_question_reaches_a_server(sql: str, asked: Any) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Heard) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        ask(tab, sql.format(server=f"http://127.0.0.1:{server.server_port}"))
+        ask(asked, sql.format(server=f"http://127.0.0.1:{server.server_port}"))
         server.shutdown()
     assert Heard.paths == []
 
 
-def test_an_answer_that_would_be_markup_is_text(open_report: Any, live: Path) -> None:
-    tab = ready(open_report(live))
-    ask(tab, """select '<img src=x onerror="hit=1">' as "<script>hit=1</script>" """)
-    assert rows(tab) == [['<img src=x onerror="hit=1">']]
-    assert tab.evaluate("typeof hit") == "undefined"
+def test_an_answer_that_would_be_markup_is_text(asked: Any) -> None:
+    ask(asked, """select '<img src=x onerror="hit=1">' as "<script>hit=1</script>" """)
+    assert rows(asked) == [['<img src=x onerror="hit=1">']]
+    assert asked.evaluate("typeof hit") == "undefined"
 
 
 def test_the_page_is_no_wider_than_a_phone(open_report: Any, live: Path) -> None:
