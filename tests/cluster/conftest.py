@@ -32,9 +32,11 @@ def slurm(namespaces: None) -> None:
 def box(tmp_path: Path, slurm: None) -> Run:
     """Runs a bash script on the head of a new Slurm; `flowsweep` is a command in it."""
 
-    def run(script: str, nodes: int = 4, code: int = 0) -> subprocess.CompletedProcess[str]:
+    def run(
+        script: str, nodes: int = 4, code: int = 0, folder: str = "box"
+    ) -> subprocess.CompletedProcess[str]:
         whole = f'set -u\nflowsweep() {{ {FLOWSWEEP} "$@"; }}\nexport -f flowsweep\n{script}'
-        words = [BOX, tmp_path / "box", nodes, "bash", "-c", whole]
+        words = [BOX, tmp_path / folder, nodes, "bash", "-c", whole]
         process = subprocess.Popen(
             [*map(str, words)],
             stdin=subprocess.DEVNULL,
