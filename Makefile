@@ -48,8 +48,7 @@ test: build ## Every test
 	$(MAKE) --no-print-directory test-alone || status=1; exit $$status
 
 # Many of the tests beside them wait: these take what is left of the cores, and no job slots of make.
-# `.ci/run` has Clippy run here too, which compiles every dependency once more.
-test-rust: $(BESIDE)
+test-rust:
 	@status=0; env -u MAKEFLAGS -u MFLAGS PROPTEST_RNG_SEED=2006 \
 	nice .config/cargo test --workspace --locked --quiet >.venv/test-rust.log 2>&1 || status=1; \
 	cat .venv/test-rust.log; exit $$status
@@ -103,7 +102,7 @@ check-text:
 	$(BIN)/mypy
 	$(BIN)/snakefmt --check Snakefile workflows/rules
 	$(BIN)/sqlfluff lint --processes 2 --disable-progress-bar reports
-	$(BIN)/lint-imports --no-cache
+	PYTHONPATH=python $(BIN)/lint-imports --no-cache
 	$(BIN)/python .config/words.py
 
 audit: build ## Licences, sources and known faults of what we depend on; skips what it cannot ask
