@@ -21,6 +21,10 @@ LABELS = """(svg, axis) => [...svg.querySelector('.panel').querySelectorAll('.la
     .flatMap((group) => [...group.children])
     .filter((one) => (one.getAttribute('text-anchor') === 'middle') === (axis === 'x'))
     .map((one) => [one.textContent, ...one.getAttribute('transform').match(/-?[0-9.]+/g)])"""
+TIP = """() => {
+    const box = document.querySelector('#tip');
+    return box.checkVisibility({visibilityProperty: true}) ? box.innerText.split('\\n') : [];
+}"""
 POINTS = """(svg) => [...svg.querySelectorAll('.panel .symbol path[data-tip]')]
     .map((one) => one.getAttribute('transform').match(/-?[0-9.]+/g).map(Number))"""
 
@@ -50,8 +54,8 @@ def svg(tab: Any, name: str) -> Any:
 
 def tip(tab: Any) -> list[str]:
     """The lines that are shown beside the pointer; none if nothing is."""
-    box = tab.locator("#tip")
-    return str(box.inner_text()).split("\n") if box.is_visible() else []
+    found: list[str] = tab.evaluate(TIP)
+    return found
 
 
 def labels(tab: Any, name: str, axis: str) -> list[list[str]]:
@@ -69,6 +73,8 @@ def points(tab: Any, name: str) -> list[list[float]]:
 def open_controls(tab: Any, name: str) -> Any:
     figure = tab.locator(f"#figure-{name}")
     figure.locator(".explore summary").click()
+    # They are made behind the click.
+    figure.locator(".explore button", has_text="reset").wait_for()
     return figure
 
 
