@@ -14,7 +14,7 @@ help: ## Say what there is
 
 build: ## Install what is missing, build programs and package into .venv
 	@.config/prepare.sh build
-	@.config/build.sh
+	@env -u MAKEFLAGS -u MFLAGS .config/build.sh
 
 demo: build ## Run the demo sweep (or analyse the one in the repository), write its report
 	@if $(BIN)/flowsweep testbed check --quick --quiet; then file=workflows/experiments/demo.yaml; \
