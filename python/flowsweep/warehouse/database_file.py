@@ -100,8 +100,9 @@ def _add_comments(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -
                 _comment(connection, f'column main."{name}"."{column}"', meaning)
     # Several times: DuckDB divides its catalog into pieces of 4 KiB, and a mark that lies
     # across the end of one is not found in the bytes of the file.
+    mark = warehouse.mark()
     for name in MODELS:
-        _comment(connection, f'table models."{name}"', warehouse.mark())
+        _comment(connection, f'table models."{name}"', mark)
     connection.commit()
 
 
