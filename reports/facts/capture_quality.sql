@@ -137,7 +137,9 @@ final as (
         coalesce(packets, 0) as packets,
         coalesce(dropped_kernel, 0) + coalesce(dropped_interface, 0)
             as dropped_packets,
-        dropped_kernel is not null as is_drops_known,
+        -- what dumpcap counts as dropped by the interface has the kernel's drops in it
+        coalesce(dropped_kernel, dropped_interface) is not null
+            as is_drops_known,
         coalesce(truncated_tail, false) as is_truncated,
         super_packets,
         duplicate_packets,

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from build import SECTION, block, udp
 
+from flowsweep.analysis.capture_summary import summarise
 from flowsweep.parsing import parse_tables
 
 FRAME = udp("10.0.0.1", 5, "10.0.0.2", 6, payload=8)
@@ -62,3 +63,20 @@ def test_losses_belong_to_their_interface(tmp_path: Path) -> None:
     parse_tables([path], tmp_path)
     captures = pl.read_parquet(tmp_path / "captures.parquet")
     assert captures["dropped_kernel"].to_list() == [2, 4]
+
+
+@pytest.mark.parametrize(
+    ("dropped", "letter", "text"),
+    [
+        (0, "A", "no drops reported by kernel or interface"),
+        (3, "D", "3 packets dropped by kernel or interface (75.0 %)"),
+    ],
+)
+def test_dumpcap_writes_all_drops_as_those_of_the_interface(
+    tmp_path: Path, dropped: int, letter: str, text: str
+) -> None:
+    path = tmp_path / "lost.pcapng"
+    totals = block(5, struct.pack("<III", 0, 0, 0) + option(4, 1) + option(5, dropped) + bytes(4))
+    path.write_bytes(SECTION + INTERFACE + packet(None) + totals)
+    summary = summarise(path)
+    assert (summary.grade, [note.text for note in summary.notes]) == (letter, [text])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from build import arp, pcap, tcp, udp
+from build import arp, ethernet, ip, pcap, tcp, udp
 
 import flowsweep
 from flowsweep.analysis.capture_summary import LIMITS, Summary, _top, summarise
@@ -65,6 +65,7 @@ def flows(rtt_there_ns: int | None, rtt_back_ns: int | None) -> pl.DataFrame:
     """A connection with 3 MB forward, limited by the network for three quarters."""
     shared = {
         "connection": 0, "protocol": "tcp", "duration_ns": 10**9, "packets": 9,
+        "ip_bytes": 9,
         "retransmitted_packets": 0, "sender_limited_ns": 0, "receiver_limited_ns": 0,
         "unknown_limited_ns": 0, "peer_wait_ns": 0,
     }  # fmt: skip
@@ -255,3 +256,31 @@ def test_a_merged_packet_at_the_beginning_makes_no_more_bins_than_there_are(
     assert summary.empty_bins == 0
     capture.print_summaries([summary])
     assert "0 % of" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("protocol", [50, 132])
+def test_no_payload_is_named_where_none_was_read(
+    protocol: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    big = [ethernet(ip("10.0.0.1", "10.0.0.2", protocol, bytes([0, 9, 0, 9]) * 300, ident=n))
+           for n in range(1, 20)]  # fmt: skip
+    small = [udp(*CLIENT, "10.0.0.3", 53, payload=10 + number) for number in range(5)]
+    packets = [(number * 10**6, frame) for number, frame in enumerate(big + small)]
+    lines = shown(tmp_path / "a.pcap", pcap(packets), capsys)
+    [row] = [line for line in lines if " esp " in line or " sctp " in line]
+    assert lines.index(row) < next(n for n, line in enumerate(lines) if " udp " in line)
+    assert " B" not in row
+    assert "bit/s" not in row
+
+
+@pytest.mark.usefixtures("narrow")
+def test_cut_segments_have_no_payload_and_no_line_is_too_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frames = [tcp("fd00::1", 1, "fd00::2", 2, seq=n * 900, payload=900) for n in range(20)]
+    packets = [(number * 10**6, frame) for number, frame in enumerate(frames)]
+    lines = shown(tmp_path / "a.pcap", pcap(packets, snaplen=64), capsys)
+    assert max(map(len, lines)) <= 80
+    [row] = [line for line in lines if "[fd00::1]:1" in line]
+    assert " B" not in row

@@ -130,6 +130,7 @@ SOME = st.one_of(st.just(0), st.sampled_from([1, 30, 101, 400, 600]))
 @given(
     counts=st.fixed_dictionaries(dict.fromkeys(COUNTS, SOME)),
     dropped=st.sampled_from([None, 0, 1, 50, 200]),
+    at_interface=st.sampled_from([None, 0, 5]),
     is_cut=st.booleans(),
     start=st.sampled_from(["syn", "midstream"]),
     again=st.sampled_from([0, 60]),
@@ -141,6 +142,7 @@ def test_show_and_report_grade_the_same_tables_alike(
     tmp_path_factory: pytest.TempPathFactory,
     counts: dict[str, int],
     dropped: int | None,
+    at_interface: int | None,
     is_cut: bool,
     start: str,
     again: int,
@@ -156,7 +158,7 @@ def test_show_and_report_grade_the_same_tables_alike(
         **counts,
         truncated_tail=is_cut,
         dropped_kernel=dropped,
-        dropped_interface=dropped,
+        dropped_interface=at_interface,
         bad_checksum_packets=None,
         unverified_packets=None,
         largest_step_back_ns=step_back,
@@ -175,6 +177,8 @@ def test_show_and_report_grade_the_same_tables_alike(
     shown, reported = both(folder, folder / "results")
     assert (shown.letter, shown.rank) == (reported["grade"], reported["grade_rank"])
     assert shown.reasons == reported["reasons"]
+    says_nothing = "does not say whether packets were dropped" in shown.reasons
+    assert says_nothing == (dropped is at_interface is None)
     assert ("was the clock changed" in shown.reasons) == (pause_s >= 3600)
     assert (claims.GAPS not in shown.forbidden) == reported["has_gaps"]
     assert (claims.CONTENT not in shown.forbidden) == reported["has_content"]

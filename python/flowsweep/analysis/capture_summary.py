@@ -110,7 +110,7 @@ def summarise(path: Path, **settings: Any) -> Summary:
         grade_means=grade.meaning,
         notes=_notes(grade, captures, flows, parsed["damage"]),
         flows=flows.height,
-        top=_top(flows),
+        top=_top(_forget_unread(captures, flows)),
         duplicate_packets=int(captures["duplicate_packets"].sum()),
         duplicate_bytes=int(captures["duplicate_bytes"].sum()),
         borrowed_times=merged_packets.count_borrowed(captures),
@@ -168,7 +168,8 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         row
         | {
             "dropped_packets": (row["dropped_kernel"] or 0) + (row["dropped_interface"] or 0),
-            "is_drops_known": row["dropped_kernel"] is not None,
+            # What dumpcap counts as dropped by the interface has the kernel's drops in it.
+            "is_drops_known": (row["dropped_kernel"], row["dropped_interface"]) != (None, None),
             "is_truncated": bool(row["truncated_tail"]),
             "undecoded_packets": sum(row.get(f"{kind}_packets") or 0 for kind in kinds),
         }
@@ -257,6 +258,20 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     summary.empty_bins = 1 - len(filled) / count
 
 
+def _forget_unread(captures: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
+    """Takes out of `flows` what no header told: of TCP cut behind the ports, and of ESP or SCTP."""
+    import polars as pl
+
+    segments = flows.filter(protocol="tcp")["packets"].sum()
+    is_cut = 2 * captures["unread_tcp_packets"].sum() > segments
+    read = ["udp"] if is_cut else ["tcp", "udp"]
+    is_known = pl.col("protocol").is_in(read) | (pl.col("payload_bytes") > 0)
+    return flows.with_columns(
+        pl.when(is_known).then(name).alias(name)
+        for name in ("payload_bytes", "retransmitted_packets")
+    )
+
+
 def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
     import polars as pl
 
@@ -266,20 +281,23 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
     again = mirrored["retransmitted_packets"] - remarks.window_probes(mirrored)
     mirrored = mirrored.with_columns(retransmitted_packets=again.clip(0))
     largest = mirrored.sort(
-        ["payload_bytes", "connection", "direction"], descending=[True, False, True]
+        pl.coalesce("payload_bytes", "ip_bytes"),
+        "connection",
+        "direction",
+        descending=[True, False, True],
     )
     rows = []
     for row in largest.head(TOP_FLOWS).filter(pl.col("packets") > 0).iter_rows(named=True):
-        seconds = row["duration_ns"] / 1e9
+        seconds, size = row["duration_ns"] / 1e9, row["payload_bytes"]
         rows.append(
             {
                 "connection": row["connection"],
                 "protocol": row["protocol"],
                 "from": addresses.join_port(row["src_ip"], row["src_port"]),
                 "to": addresses.join_port(row["dst_ip"], row["dst_port"]),
-                "payload_bytes": row["payload_bytes"],
+                "payload_bytes": size,
                 "duration_s": seconds,
-                "mbit_s": row["payload_bytes"] * 8e-6 / seconds if seconds else None,
+                "mbit_s": None if size is None or not seconds else size * 8e-6 / seconds,
                 "retransmitted_packets": row["retransmitted_packets"],
                 "rtt_min_ms": None if row["rtt_min_ns"] is None else row["rtt_min_ns"] / 1e6,
                 "is_at_sender": row["rtt_min_ns"] is not None

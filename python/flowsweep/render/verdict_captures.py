@@ -42,7 +42,7 @@ def verdict(
         unknown.append(
             f"the traffic of {runs}, whose captures have grade D (see the quality table)"
         )
-    if any(row["dropped_kernel"] is None for row in grades):
+    if any(row["dropped_kernel"] is row["dropped_interface"] is None for row in grades):
         unknown.append("whether packets were dropped (some captures do not record it)")
     return Verdict(sentences, unknown, [])
 

@@ -24,6 +24,7 @@ NEXT_LINE = "\n  "
 BEHIND_TITLE = "\n          "
 #: The space between a number and what it counts; a space at which no line ends.
 NUMBER_AND_UNIT, HELD = re.compile(r"(?<=[0-9]) (?=\S)"), "\N{NO-BREAK SPACE}"
+BEHIND_GRADE = BEHIND_TITLE + "   "
 BEHIND_THROUGHPUT = BEHIND_TITLE + "  "
 
 
@@ -79,7 +80,8 @@ def _print_head(console: Any, summary: Summary) -> None:
         f"  {counted(summary.connections, 'connection')}"
     )
     letter = summary.grade if _is_unicode(console) else summary.grade.replace(grades.UNKNOWN, "-")
-    console.print(f"\nquality  [bold]{letter}[/]   {summary.grade_means}")
+    means = escape(_wrap(summary.grade_means, console, BEHIND_GRADE))
+    console.print(f"\nquality  [bold]{letter}[/]   {means}")
     _print_notes(console, summary.notes)
 
 
@@ -179,7 +181,7 @@ def _print_flows(console: Any, summary: Summary) -> None:
         _Column("", [row["protocol"] for row in summary.top], left=True),
         _Column("from", [row["from"] for row in summary.top], left=True),
         _Column("to", [row["to"] for row in summary.top], left=True),
-        _Column("payload", [_bytes(row["payload_bytes"]) for row in summary.top]),
+        _Column("payload", [_size(row["payload_bytes"]) for row in summary.top]),
         _Column("time", [_scale(row["duration_s"], TIMES) for row in summary.top]),
         _Column("rate", [_rate(row["mbit_s"]) for row in summary.top]),
         _Column("RTT min", [_milliseconds(row["rtt_min_ms"]) for row in summary.top]),
@@ -320,6 +322,10 @@ def _scale(value: float, units: tuple[tuple[float, str], ...]) -> str:
 
 def _bytes(value: int) -> str:
     return _scale(value, SIZES)
+
+
+def _size(value: int | None) -> str:
+    return "" if value is None else _bytes(value)
 
 
 def _duration(seconds: float) -> str:
