@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conversation import US, Conversation, Kind, whole
+from conversation import SYN, US, Conversation, Kind, whole
 
 from flowsweep.analysis.capture_summary import summarise
 
@@ -48,3 +48,18 @@ def test_bytes_of_probes_are_not_sent_again_in_the_list_of_flows() -> None:
     [sent, _] = summarise(THREADS / "12-window-probe.pcap").top
     assert sent["retransmitted_packets"] == 0
     assert sent["limited_ns"]["window"] == pytest.approx(490_000_000, abs=2_000_000)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_mirror_of_one_direction_is_told_of(side: int, tmp_path: Path) -> None:
+    made = whole(Kind())
+    made.packets = [packet for packet in made.packets if (packet[1][29] == 2) == bool(side)]
+    assert "note 1 TCP connection with packets of one direction alone" in texts(
+        made.write(tmp_path / "a.pcap")
+    )
+
+
+def test_attempts_that_nobody_answered_are_whole(tmp_path: Path) -> None:
+    made = Conversation()
+    made.send(0, 0, SYN)
+    assert "one direction" not in texts(made.write(tmp_path / "a.pcap"))

@@ -30,6 +30,13 @@ def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str
     fcs = int(captures["fcs_bytes"].max() or 0)  # type: ignore[arg-type]
     if fcs:
         yield "ok", f"packets end with {fcs} B of frame check sequence, which no length counts"
+    alone = _count_one_way(flows)
+    if alone:
+        text = (
+            f"{counted(alone, 'TCP connection')} with packets of one direction alone: what came"
+            " back and round-trip times are unknown"
+        )
+        yield "note", text
     again, together, alike = _count_shared_ports(flows)
     if again:
         yield "ok", f"{counted(again, 'connection')} on ports that an earlier one used"
@@ -59,6 +66,20 @@ def window_probes(flows: pl.DataFrame) -> pl.Series:
 
     known = "window_probes" in flows.columns
     return flows["window_probes"].fill_null(0) if known else pl.zeros(flows.height, eager=True)
+
+
+def _count_one_way(flows: pl.DataFrame) -> int:
+    """Counts TCP connections of which one side's packets are missing, though it answered."""
+    import polars as pl
+
+    sides = flows.filter(protocol="tcp").filter(pl.col("packets") > 0)
+    attempts = pl.col("syn_packets") + pl.col("rst_packets")
+    return (
+        sides.group_by("connection")
+        .agg(pl.len(), goes_on=(pl.col("packets") > attempts).any())
+        .filter(len=1, goes_on=True)
+        .height
+    )
 
 
 def _count_shared_ports(flows: pl.DataFrame) -> tuple[int, int, int]:
