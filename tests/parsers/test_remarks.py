@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conversation import SYN, US, Conversation, Kind, whole
+from conversation import MS, SYN, US, Conversation, Kind, whole
 
 from flowsweep.analysis.capture_summary import summarise
 
@@ -57,6 +57,26 @@ def test_a_mirror_of_one_direction_is_told_of(side: int, tmp_path: Path) -> None
     assert "note 1 TCP connection with packets of one direction alone" in texts(
         made.write(tmp_path / "a.pcap")
     )
+
+
+@pytest.mark.parametrize("end", [26, 30])
+@pytest.mark.parametrize(("late", "told"), [(20 * US, True), (50 * MS, False)])
+def test_both_sides_of_a_translation_are_told_of(
+    end: int, late: int, told: bool, tmp_path: Path
+) -> None:
+    """Of one address: 10.0.0.1 is 10.9.0.1 behind it, or 10.0.0.2 is 10.9.0.2."""
+    inside = whole(Kind())
+    digit = 1 if end == 26 else 2
+    outside = []
+    for time, frame in inside.packets:
+        changed = bytearray(frame)
+        for at in (26, 30):
+            if frame[at + 3] == digit:
+                changed[at + 1] = 9
+        outside.append((time + late, bytes(changed)))
+    both = Conversation(packets=sorted([*inside.packets, *outside]))
+    found = texts(both.write(tmp_path / "a.pcap"))
+    assert ("note 1 TCP connection with the packets, bytes and times of another" in found) == told
 
 
 def test_attempts_that_nobody_answered_are_whole(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ ENDS = ("src_ip", "src_port", "dst_ip", "dst_port", "vlan", "tunnel", "tunnel_id
 SIZES = ("direction", "packets", "wire_bytes", "payload_bytes")
 #: And the time that it lasts, but for so much.
 JITTER = timedelta(milliseconds=1)
+#: Connections of fewer packets may be alike by chance.
+TELLING_PACKETS = 10
 
 
 def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str]]:
@@ -35,6 +37,14 @@ def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[tuple[str, str
         text = (
             f"{counted(alone, 'TCP connection')} with packets of one direction alone: what came"
             " back and round-trip times are unknown"
+        )
+        yield "note", text
+    translated = _count_translated(flows)
+    if translated:
+        text = (
+            f"{counted(translated, 'TCP connection')} with the packets, bytes and times of another"
+            " one, and another address at one end: captured on both sides of an address"
+            " translation (NAT)? Rates and totals then count it twice"
         )
         yield "note", text
     again, together, alike = _count_shared_ports(flows)
@@ -80,6 +90,35 @@ def _count_one_way(flows: pl.DataFrame) -> int:
         .filter(len=1, goes_on=True)
         .height
     )
+
+
+def _count_translated(flows: pl.DataFrame) -> int:
+    """Counts TCP connections that are another one under another address of one end."""
+    import polars as pl
+
+    forward = pl.col("direction") == "forward"
+    connections = (
+        flows.filter(protocol="tcp")
+        .group_by("connection")
+        .agg(
+            pl.col("src_ip", "src_port", "dst_ip", "dst_port").filter(forward).first(),
+            pl.col("first_time").min(),
+            pl.col("last_time").max(),
+            pl.struct("direction", "packets", "ip_bytes", "payload_bytes")
+            .sort_by("direction")
+            .alias("sizes"),
+            pl.col("packets", "payload_bytes").sum(),
+        )
+        .filter(pl.col("packets") >= TELLING_PACKETS, pl.col("payload_bytes") > 0)
+        .sort("first_time", "connection")
+    )
+    found = set()
+    for kept, changed in (("src", "dst_ip"), ("dst", "src_ip")):
+        alike = [f"{kept}_ip", f"{kept}_port", "sizes"]
+        times = pl.col("first_time", "last_time").diff().over(alike).abs() <= JITTER
+        is_other = pl.col(changed) != pl.col(changed).shift(1).over(alike)
+        found |= set(connections.filter(times, is_other)["connection"])
+    return len(found)
 
 
 def _count_shared_ports(flows: pl.DataFrame) -> tuple[int, int, int]:
