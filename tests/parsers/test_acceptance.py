@@ -181,3 +181,46 @@ def test_a_reset_that_is_not_exactly_in_order_is_stray_where_its_sender_goes_on(
     flows = tables(ended(made).write(tmp_path / "a.pcap"))["flows"]
     assert flows["end"].to_list() == ["fin", "fin"]
     assert flows["stray_rst_packets"].to_list() == [1, 0]
+
+
+@pytest.mark.parametrize("far", [1_000_000, 4_000_000])
+@pytest.mark.parametrize("is_opened", [True, False])
+def test_what_one_direction_sends_again_counts_however_far_behind(
+    far: int, is_opened: bool, tmp_path: Path
+) -> None:
+    # A mirror of one direction shows no window: on a long path more than 1 MiB is under way.
+    made = Conversation(Kind(identified=False))
+    if is_opened:
+        made.send(0, 0, SYN)
+    first, again = made.sent[0], []
+    for number in range(8000):
+        if number % 1000 == 0:
+            again.append((number + far // 1000, first + number * 1000))
+        made.send(20 * MS + number * 10 * US, 0, payload=1000)
+    for number, seq in again:
+        time = 20 * MS + number * 10 * US + 5 * US
+        made.packets.append((time, made.frame(0, ACK, seq, made.sent[1], 1000)))
+    made.packets.sort(key=lambda packet: packet[0])
+    [flow] = tables(made.write(tmp_path / "a.pcap"))["flows"].to_dicts()
+    assert (flow["retransmitted_packets"], flow["outside_window_packets"]) == (len(again), 0)
+
+
+@pytest.mark.parametrize("begin", [0, 1900])
+def test_acknowledgements_that_begin_late_are_those_of_what_was_sent(
+    begin: int, tmp_path: Path
+) -> None:
+    """The capture begins in the middle of a connection, while 2 MB are under way."""
+    made, under_way = Conversation(Kind()), 2000
+    acknowledged = made.sent[0]
+    for number in range(4000):
+        made.send(number * 10 * US, 0, payload=1000)
+        if number >= under_way:
+            acknowledged += 1000
+            frame = made.frame(1, ACK, made.sent[1], acknowledged)
+            made.packets.append((number * 10 * US + US, frame))
+    made.packets = [packet for packet in made.packets if packet[0] >= begin * 10 * US]
+    flows = tables(made.write(tmp_path / "a.pcap"))["flows"].sort("direction", descending=True)
+    assert flows["outside_window_packets"].to_list() == [0, 0]
+    least, most = flows.select("rtt_min_ns", "rtt_max_ns").row(0)
+    assert least == most == under_way * 10 * US + US
+    assert flows["max_in_flight_bytes"].to_list() == [(under_way + 1) * 1000, 0]

@@ -5,6 +5,8 @@ use crate::decode::flag;
 
 /// The greatest window scale, RFC 7323 2.3: stands for one that was not captured.
 const GREATEST_SHIFT: u8 = 14;
+/// Half of the greatest window, RFC 7323 2.3: a number is taken as far back as two windows.
+const HALF_WINDOW: i64 = 1 << 29;
 
 /// Signed distance from `from` to `to`, RFC 9293 3.4.
 pub(super) fn distance(from: u32, to: u32) -> i64 {
@@ -21,7 +23,7 @@ pub(super) struct Numbers {
     pub next: Option<u32>,
     /// Greatest end of the other side's window.
     edge: Option<u32>,
-    /// Greatest window of the other side.
+    /// Greatest window of the other side; until it acknowledges something, what this side sent without waiting for it.
     widest: u32,
     /// Its SYN was captured, and the window scale in it.
     syn: bool,
@@ -128,7 +130,11 @@ impl Life {
         let (Some(ack), Some(next)) = (packet.segment.acknowledgement(), peer.next) else {
             return true;
         };
-        distance(next, ack).abs() <= NEAR.max(2 * i64::from(peer.widest))
+        let behind = distance(ack, next);
+        // Where a capture begins in the middle of a connection, the first one is of what was sent before.
+        let window = i64::from(packet.segment.window) << GREATEST_SHIFT;
+        let is_first = !peer.acknowledged && !peer.syn && (0..=window).contains(&behind);
+        is_first || behind.abs() <= NEAR.max(2 * i64::from(peer.widest))
     }
 
     /// Whether it acknowledges what a side that sent nothing but a SYN did not send: it may be of an older connection that
@@ -195,6 +201,11 @@ impl Life {
             });
         if jumps {
             own.next = Some(end);
+        }
+        if let (false, Some(base), Some(next)) = (own.acknowledged, own.base, own.next) {
+            // Where only this direction was captured no other limit is known of what it sends again.
+            let unanswered = distance(base, next).clamp(0, HALF_WINDOW);
+            own.widest = own.widest.max(unanswered as u32);
         }
         let Some(ack) = segment.acknowledgement() else {
             return;
