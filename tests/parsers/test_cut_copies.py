@@ -218,3 +218,26 @@ def test_segments_of_one_checksum_and_other_options_are_no_copies(tmp_path: Path
     found = tables(made.write(tmp_path / "a.pcap"))
     assert found["captures"]["duplicate_packets"].to_list() == [0]
     assert found["flows"]["packets"].to_list() == [40]
+
+
+def test_acknowledgements_of_one_receiver_that_were_cut_to_their_ports_are_no_copies(
+    tmp_path: Path,
+) -> None:
+    """A snap length of 64 leaves ten bytes of TCP behind IPv6: no more than the sequence number."""
+    made = Conversation(Kind(v6=True, snaplen=64))
+    for number in range(400):
+        made.send(number * 100 * US, 0, payload=1000)
+        made.send(number * 100 * US + 50 * US, 1)
+    found = tables(made.write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [0]
+    assert found["flows"]["packets"].to_list() == [400, 400]
+
+
+def test_data_that_were_cut_to_their_ports_are_copies(tmp_path: Path) -> None:
+    made = Conversation(Kind(v6=True, snaplen=64))
+    for number in range(40):
+        made.send(number * 5 * MS, 0, payload=1000)
+    twice = [(time + late, frame) for time, frame in made.packets for late in (0, 4 * US)]
+    both = Conversation(made.kind, twice)
+    found = tables(both.write(tmp_path / "a.pcap"))
+    assert found["captures"]["duplicate_packets"].to_list() == [40]

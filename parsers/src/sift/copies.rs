@@ -62,6 +62,9 @@ impl Copies {
         pair: Option<&mut Pair>,
         ahead: &mut Window,
     ) -> Option<u64> {
+        if packet.is_cut_to_ports() {
+            return None;
+        }
         let copy_of = self.find_other(packet, pair, ahead);
         if copy_of.is_none() {
             self.asks.note(packet);

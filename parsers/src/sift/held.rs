@@ -1,6 +1,6 @@
 //! A packet that waits to be judged.
 
-use super::identity::Identity;
+use super::identity::{Captured, Identity};
 use crate::decode::rdma::Rdma;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Outer, TCP, TcpOptions, flag};
@@ -59,7 +59,13 @@ impl Held {
 
     /// Whether a packet alike was sent again on purpose at most by its application: no acknowledgement, which hosts repeat.
     pub(crate) fn is_no_acknowledgement(&self) -> bool {
-        self.owner.kind != OwnerKind::None && (!self.is_tcp() || self.takes_numbers())
+        let is_told = self.owner.kind != OwnerKind::None && !self.is_cut_to_ports();
+        is_told && (!self.is_tcp() || self.takes_numbers())
+    }
+
+    /// Whether it looks like other segments of its sender, because it is cut before what it acknowledges.
+    pub(crate) fn is_cut_to_ports(&self) -> bool {
+        self.identity.captured == Captured::Ports
     }
 }
 

@@ -16,8 +16,10 @@ const LONGEST_LINK: usize = 64;
 /// differ in the path alone.
 const HSR: [u8; 2] = [0x89, 0x2f];
 const PATH: usize = 2;
-/// Bytes of a TCP header before its checksum.
+/// Bytes of a TCP header up to its acknowledgement, before its checksum, and at most.
+const ACKNOWLEDGED: usize = 12;
 const CHECKSUM_AT: usize = 16;
+const LONGEST_TCP: u32 = 60;
 /// Bytes behind the header of a datagram that tell it from others where no checksum does.
 const PEEKED: usize = 24;
 
@@ -31,6 +33,9 @@ pub(crate) enum Captured {
     Header,
     /// Less than its options.
     Numbers,
+    /// Less than its acknowledgement, of a segment so short that it may be one, where no identification tells it: those of
+    /// one receiver look all alike.
+    Ports,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,6 +80,7 @@ impl Identity {
             .unwrap_or_default();
         let header = 20 + usize::from(packet.options.bytes);
         let captured = match behind.len() {
+            bytes if bytes < ACKNOWLEDGED && may_be_acknowledgement(packet) => Captured::Ports,
             _ if !packet.tcp => Captured::Header,
             bytes if bytes < header => Captured::Numbers,
             bytes if bytes < header + packet.payload as usize => Captured::Header,
@@ -166,6 +172,12 @@ impl Identity {
         let tagged = self.tags != 0 && other.tags != 0 && self.link_bytes == other.link_bytes;
         tagged && self.tags != other.tags && self.ttl == other.ttl
     }
+}
+
+/// Whether `packet`, of which the ports are known at most, may be a mere acknowledgement that no identification tells.
+fn may_be_acknowledgement(packet: &Packet) -> bool {
+    let bytes = packet.ip_bytes.saturating_sub(packet.key.ip_header());
+    packet.key.protocol == TCP && packet.ident == 0 && bytes <= LONGEST_TCP
 }
 
 /// Hashes of the content of `packet`, of that which a cut copy may have, and of its payload.
