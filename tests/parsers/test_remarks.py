@@ -60,9 +60,9 @@ def test_a_mirror_of_one_direction_is_told_of(side: int, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("end", [26, 30])
-@pytest.mark.parametrize(("late", "told"), [(20 * US, True), (50 * MS, False)])
+@pytest.mark.parametrize(("late", "is_noted"), [(20 * US, True), (50 * MS, False)])
 def test_both_sides_of_a_translation_are_told_of(
-    end: int, late: int, told: bool, tmp_path: Path
+    end: int, late: int, is_noted: bool, tmp_path: Path
 ) -> None:
     """Of one address: 10.0.0.1 is 10.9.0.1 behind it, or 10.0.0.2 is 10.9.0.2."""
     inside = whole(Kind())
@@ -76,7 +76,9 @@ def test_both_sides_of_a_translation_are_told_of(
         outside.append((time + late, bytes(changed)))
     both = Conversation(packets=sorted([*inside.packets, *outside]))
     found = texts(both.write(tmp_path / "a.pcap"))
-    assert ("note 1 TCP connection with the packets, bytes and times of another" in found) == told
+    assert (
+        "note 1 TCP connection with the packets, bytes and times of another" in found
+    ) == is_noted
 
 
 def test_attempts_that_nobody_answered_are_whole(tmp_path: Path) -> None:
