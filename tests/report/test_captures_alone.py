@@ -34,9 +34,8 @@ def run(
     """A capture that sends to a server: bytes by bin of 10 ms, messages at these ns."""
     last = last or tiny.T0 + (max(bins) + 1) * 10 * MS - 1
     size = sum(bins.values())
-    tiny.table(directory, "captures", name, host, [
-        tiny.capture(last_time=last, wire_bytes=size, dropped_kernel=None, **changes)
-    ])  # fmt: skip
+    facts = {"wire_bytes": size, "dropped_kernel": None, "dropped_interface": None, **changes}
+    tiny.table(directory, "captures", name, host, [tiny.capture(last_time=last, **facts)])
     tiny.table(directory, "flows", name, host, [
         tiny.flow(own, SERVER, last_time=last, duration_ns=last - tiny.T0, packets=len(bins),
                   wire_bytes=size, rtt_min_ns=None, ecn_capable_packets=2, ce_packets=1,
@@ -122,7 +121,9 @@ def test_the_interfaces_of_one_file_are_parts_of_one_capture(tmp_path: Path) -> 
     tiny.runs(tmp_path, [{"run": "both", "status": "no record"}])
     run(tmp_path, "both", {0: 5000, 5: 5000})
     tiny.table(tmp_path, "captures", "both", "pc", [
-        tiny.capture(interface=number, snaplen=snaplen, dropped_kernel=None)
+        tiny.capture(
+            interface=number, snaplen=snaplen, dropped_kernel=None, dropped_interface=None
+        )
         for number, snaplen in enumerate((96, 1514))
     ])  # fmt: skip
     html = page.build(tmp_path).html.replace("\u00a0", " ")
@@ -264,3 +265,14 @@ def test_a_host_receives_what_it_sends_to_itself(tmp_path: Path) -> None:
     assert dict(series.rows()) == {"in": 500, "out": 500}
     assert row["in_mb"] == row["out_mb"] == 0.0005
     assert adds_up.contradictions(warehouse, ["totals", "throughput_series"]) == []
+
+
+@pytest.mark.parametrize(("at_interface", "is_unknown"), [(None, True), (0, False)])
+def test_drops_are_known_where_the_interface_counted_them(
+    at_interface: int | None, is_unknown: bool, tmp_path: Path
+) -> None:
+    """Files of dumpcap count them there."""
+    tiny.runs(tmp_path, [{"run": "a", "status": "no record"}])
+    run(tmp_path, "a", {0: 1000, 5: 1000}, dropped_interface=at_interface)
+    text = extract_text(page.build(tmp_path).html)
+    assert ("whether packets were dropped (some captures do not record it)" in text) == is_unknown

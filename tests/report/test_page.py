@@ -129,7 +129,13 @@ def test_a_page_without_captures_names_what_is_missing(tmp_path: Path) -> None:
 
 def test_a_page_of_one_hand_recorded_capture_is_built(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [{"run": "mine", "rtt_asked_ns": 5 * tiny.MS, "completion_s": 12.0}])
-    tiny.table(tmp_path, "captures", "mine", "node7", [tiny.capture(dropped_kernel=None)])
+    tiny.table(
+        tmp_path,
+        "captures",
+        "mine",
+        "node7",
+        [tiny.capture(dropped_kernel=None, dropped_interface=None)],
+    )
     tiny.table(tmp_path, "flows", "mine", "node7", [tiny.flow("192.0.2.7", "192.0.2.9")])
     tiny.table(
         tmp_path, "throughput", "mine", "node7", tiny.bins("192.0.2.7", "192.0.2.9", {2: 900})

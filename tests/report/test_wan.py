@@ -59,7 +59,13 @@ def test_captures_alone_are_enough_without_sites(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [{"run": "r", "rtt_asked_ns": 5 * tiny.MS, "completion_s": 1.0}])
     for host, address, there, size in (("n7", "192.0.2.7", "192.0.2.9", 125_000),
                                        ("n9", "192.0.2.9", "192.0.2.7", 250_000)):  # fmt: skip
-        tiny.table(tmp_path, "captures", "r", host, [tiny.capture(dropped_kernel=None)])
+        tiny.table(
+            tmp_path,
+            "captures",
+            "r",
+            host,
+            [tiny.capture(dropped_kernel=None, dropped_interface=None)],
+        )
         tiny.table(tmp_path, "flows", "r", host, [
             tiny.flow(address, there), tiny.flow(address, "198.51.100.1", packets=1, connection=1)
         ])  # fmt: skip
