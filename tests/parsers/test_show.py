@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from build import arp, ethernet, ip, pcap, tcp, udp
+from build import SECTION, arp, enhanced, ethernet, interface, ip, option, pcap, tcp, udp
 
 import flowsweep
 from flowsweep.analysis.capture_summary import LIMITS, Summary, _top, summarise
@@ -284,3 +284,26 @@ def test_cut_segments_have_no_payload_and_no_line_is_too_long(
     assert max(map(len, lines)) <= 80
     [row] = [line for line in lines if "[fd00::1]:1" in line]
     assert " B" not in row
+
+
+def test_an_rtt_below_the_resolution_of_the_time_stamps_is_not_zero(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "seconds.pcapng"
+    frames = [
+        tcp(*CLIENT, *SERVER, flags=0x02),
+        tcp(*SERVER, *CLIENT, flags=0x12, ack=1),
+        tcp(*CLIENT, *SERVER, seq=1, ack=1, payload=10),
+        tcp(*SERVER, *CLIENT, seq=1, ack=11),
+    ]
+    # if_tsresol 0: a tick is a second.
+    blocks = [
+        SECTION,
+        interface(option(9, b"\x00")),
+        *(enhanced(1_700_000_000, one) for one in frames),
+    ]
+    path.write_bytes(b"".join(blocks))
+    capture.print_summaries([summarise(path)])
+    text = capsys.readouterr().out
+    assert "1 s stamps" in text
+    assert "<1 s" in text

@@ -62,7 +62,7 @@ def _print_head(console: Any, summary: Summary) -> None:
     from rich.markup import escape
 
     stamps = {1: "nanosecond", 1000: "microsecond", 1_000_000: "millisecond"}
-    stamp = stamps.get(summary.resolution_ns, f"{summary.resolution_ns} ns")
+    stamp = stamps.get(summary.resolution_ns) or _scale(summary.resolution_ns / 1e9, TIMES)
     snap = f"snap length {summary.snaplen:,} B" if summary.snaplen else "no snap length"
     links = ", ".join(_link_name(link) for link in summary.link_types)
     about = f"{links}, {snap}, {stamp} stamps"
@@ -184,7 +184,7 @@ def _print_flows(console: Any, summary: Summary) -> None:
         _Column("payload", [_size(row["payload_bytes"]) for row in summary.top]),
         _Column("time", [_scale(row["duration_s"], TIMES) for row in summary.top]),
         _Column("rate", [_rate(row["mbit_s"]) for row in summary.top]),
-        _Column("RTT min", [_milliseconds(row["rtt_min_ms"]) for row in summary.top]),
+        _Column("RTT min", [_rtt(row["rtt_min_ms"], summary) for row in summary.top]),
         _Column("again", [_count(row["retransmitted_packets"]) for row in summary.top]),
     ]
     columns, ends = _fit(columns, console.width)
@@ -344,8 +344,11 @@ def _rate(mbit_s: float | None) -> str:
     return "< 1 bit/s" if 0 < mbit_s < 1e-6 else _scale(1e6 * mbit_s, RATES)
 
 
-def _milliseconds(value: float | None) -> str:
-    return "" if value is None else _scale(value / 1e3, TIMES)
+def _rtt(milliseconds: float | None, summary: Summary) -> str:
+    """An RTT; one below the resolution of the time stamps is not known."""
+    if milliseconds == 0:
+        return f"<{_scale(summary.resolution_ns / 1e9, TIMES)}"
+    return "" if milliseconds is None else _scale(milliseconds / 1e3, TIMES)
 
 
 def _count(value: int | None) -> str:
