@@ -127,6 +127,15 @@ def test_of_too_many_runs_those_that_are_special_stay(
     assert f"3 of 6 rows; all: flowsweep query {name} DIR." in html
 
 
+def test_a_reason_that_only_the_last_of_many_captures_has_is_drawn(experiment: Path) -> None:
+    given_ = context(experiment)
+    fine = given_.rows("run_quality").head(1).with_columns(reason=pl.lit(None, pl.String))
+    last = fine.with_columns(status=pl.lit("invalid"), reason=pl.lit("the host was busy"))
+    given_.cache["run_quality"] = pl.concat([fine] * 200 + [last])
+    html = str(run_quality.draw(given_))
+    assert html.count("<tr") - html[: html.index("<tbody")].count("<tr") == 201
+
+
 def test_more_applications_than_panels_have_one_each(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

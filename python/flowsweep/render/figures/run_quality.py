@@ -68,17 +68,18 @@ def draw(context: Context) -> Markup | None:
 
 def _part_columns(rows: list[Row]) -> list[Column]:
     """The columns that tell the parts of a capture apart: its files and their interfaces."""
-    frame = pl.DataFrame(rows).select("run", "host", "file", "interface")
     columns = []
-    if _has_several(frame, "file", ("run", "host")):
+    if _has_several(rows, "file", ("run", "host")):
         columns.append(words("file", rows, lambda row: Path(row["file"]).name))
-    if _has_several(frame, "interface", ("run", "host", "file")):
+    if _has_several(rows, "interface", ("run", "host", "file")):
         columns.append(Column("interface", [str(row["interface"]) for row in rows]))
     return columns
 
 
-def _has_several(frame: pl.DataFrame, column: str, keys: tuple[str, ...]) -> bool:
-    return bool((frame.group_by(keys).agg(pl.col(column).n_unique())[column] > 1).any())
+def _has_several(rows: list[Row], column: str, keys: tuple[str, ...]) -> bool:
+    """Whether rows that are alike in `keys` differ in `column`."""
+    alike = {tuple(row[key] for key in keys) for row in rows}
+    return len({tuple(row[key] for key in (*keys, column)) for row in rows}) > len(alike)
 
 
 def _is_fine(row: Row) -> bool:
