@@ -80,6 +80,8 @@ class MatchSummary(TypedDict):
     clocks: list[ClockFound]
     #: In order of hosts and addresses.
     translations: list[TranslationFound]
+    #: Hosts whose captures go back in time, although no other one shows that their clocks were set.
+    out_of_order: list[str]
     damage: list[Damage]
 
 class Unpacked:

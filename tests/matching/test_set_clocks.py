@@ -21,8 +21,13 @@ def frame(number: int, *, answers: bool) -> bytes:
     return ethernet(ip(source, target, 17, datagram(sport, dport, 20), ident=number + 1))
 
 
-def write(folder: Path, host: str, first: int, step: int, silence: int) -> None:
-    """The captures of A and B; the clock of `host` is set before datagram `first`, in a silence."""
+def write(
+    folder: Path, host: str, first: int, step: int, silence: int, *, is_exchanged: bool = False
+) -> None:
+    """The captures of A and B; the clock of `host` is set before datagram `first`, in a silence.
+
+    If `is_exchanged`, what is behind that datagram comes before it in the file of `host`.
+    """
     captures: dict[str, list[tuple[int, int, bytes]]] = {"a": [], "b": []}
     for number in range(COUNT):
         time = EPOCH + 10 * number * MS + (silence if number >= first else 0)
@@ -36,6 +41,9 @@ def write(folder: Path, host: str, first: int, step: int, silence: int) -> None:
         records = [
             (time + (set_by if number >= first else 0), data) for time, number, data in packets
         ]
+        if is_exchanged and name == host:
+            place = sum(number < first for _, number, _ in packets)
+            records = records[place:] + records[:place]
         (folder / f"{name}.pcap").write_bytes(pcap(records))
 
 
@@ -57,3 +65,22 @@ def test_packets_behind_it_have_their_fates(
     # A clock that was set back reads the same times twice.
     read_twice = max(-seconds * SECOND - silence, 0) if seconds > -COUNT / 100 else 0
     assert delays.height >= (COUNT + whole) * (0.9 - 2 * read_twice / (COUNT * 10 * MS))
+
+
+@pytest.mark.parametrize("host", ["a", "b"])
+def test_packets_that_come_too_late_in_the_file_are_unknown(
+    host: str, tmp_path: Path, match, table
+) -> None:
+    write(tmp_path, host, 1_400, 0, 0, is_exchanged=True)
+    named = (f"--address=a={A[0]}", f"--address=b={B[0]}")
+    done = match(tmp_path / "a.pcap", tmp_path / "b.pcap", *named)
+    assert done.returncode == 0, done.stderr
+    assert f"the capture of {host} goes back in time" in done.stdout
+    fates = table("fates")
+    counts = dict(fates.group_by("fate").len().rows())
+    # Of the half that meets the other capture's.
+    behind = COUNT - 1_400
+    lost = sum(number >= 1_400 for number in LOST)
+    assert set(counts) <= {"delivered", "lost", "unknown"}
+    assert counts["delivered"] == 2 * behind - lost
+    assert counts.get("lost", 0) in {0, lost}

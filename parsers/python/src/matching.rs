@@ -133,6 +133,7 @@ fn describe<'py>(py: Python<'py>, summary: &MatchSummary) -> PyResult<Bound<'py,
         translations.append(found)?;
     }
     about.set_item("translations", translations)?;
+    about.set_item("out_of_order", summary.out_of_order.clone())?;
     let damage = PyList::empty(py);
     for place in &summary.damage {
         damage.append(describe_damage(py, place)?)?;

@@ -32,6 +32,10 @@ pub(super) struct Ahead<'a> {
     put_forward: i64,
     /// The next packet's time is far from that of the last one, and so are those behind it.
     jump: Option<Jump>,
+    /// Until when the next packet waits for those of others, where all were silent at the jump.
+    held_until: Option<i64>,
+    /// Times jumped back, and no packet of another point showed that the clock was set.
+    pub is_out_of_order: bool,
 }
 
 fn is_near(one: i64, other: i64) -> bool {
@@ -51,6 +55,8 @@ impl<'a> Ahead<'a> {
             before: None,
             put_forward: 0,
             jump: None,
+            held_until: None,
+            is_out_of_order: false,
         };
         while ahead.packets.len() < AHEAD && ahead.read(recognition, matcher)? {}
         Ok(ahead)
@@ -72,7 +78,8 @@ impl<'a> Ahead<'a> {
         }
         if self.jump.is_some() && time < before {
             // The clock was set back, or packets of another time follow: the others' packets of this moment show it.
-            return Some(before.saturating_add(FAR_NS as i64));
+            let until = self.held_until.unwrap_or(before);
+            return Some(until.saturating_add(FAR_NS as i64));
         }
         Some(next.find(|&next| is_near(next, before)).unwrap_or(time))
     }
@@ -87,9 +94,15 @@ impl<'a> Ahead<'a> {
         self.jump.is_some() && self.before > self.packets.front().map(|packet| self.time(packet))
     }
 
-    /// Reads the next packet at its own time, because no packet of another point showed that the clock was set.
-    pub(super) fn give_up(&mut self) {
+    /// Called when the next packet waited in vain: it waits until those that others have from `next` on were read, or else
+    /// is read at its own time, because none of them showed that the clock was set.
+    pub(super) fn wait_or_give_up(&mut self, next: Option<i64>) {
+        if next.is_some() && self.held_until.is_none() {
+            self.held_until = next;
+            return;
+        }
         self.jump = None;
+        self.is_out_of_order = true;
     }
 
     /// Compares the packets behind a jump with one of another point, as [`Jump::meet`] does; whether the clock was set.
@@ -130,6 +143,7 @@ impl<'a> Ahead<'a> {
         }
         let packet = self.packets.pop_front();
         self.jump = self.find_jump();
+        self.held_until = None;
         Ok(packet)
     }
 

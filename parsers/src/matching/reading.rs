@@ -105,8 +105,14 @@ pub(crate) fn match_points(
             .map(|row| ClockFound::new(row, &names))
             .collect(),
         outside,
+        out_of_order: name_flagged(&names, &ends.out_of_order),
         damage: ends.damage.into_iter().flatten().collect(),
     })
+}
+
+fn name_flagged(names: &[String], flags: &[bool]) -> Vec<String> {
+    let flagged = names.iter().zip(flags).filter(|(_, flag)| **flag);
+    flagged.map(|(name, _)| name.clone()).collect()
 }
 
 /// What the readers of all points ended with.
@@ -116,12 +122,14 @@ struct Ends {
     without_ip: Vec<u64>,
     damage: Vec<Vec<crate::common::error::Damage>>,
     has_drops: Vec<bool>,
+    out_of_order: Vec<bool>,
 }
 
 impl Ends {
-    /// Whether the files of a point are damaged, or say that packets were dropped.
+    /// Whether packets of a point may be missing: its files are damaged, say that packets were dropped, or have some so
+    /// late that they meet no other capture's.
     fn lacks_packets(&self, point: usize) -> bool {
-        self.has_drops[point] || !self.damage[point].is_empty()
+        self.has_drops[point] || self.out_of_order[point] || !self.damage[point].is_empty()
     }
 }
 
@@ -182,6 +190,7 @@ impl Reading<'_> {
     fn complete_coverage(&self, known: &mut Known, first: &First, ends: &Ends) {
         let lacks = first.lacks(&known.doubts);
         for (number, (point, coverage)) in self.points.iter().zip(&mut known.coverage).enumerate() {
+            coverage.is_out_of_order = ends.out_of_order[number];
             coverage.is_incomplete =
                 point.dropped > 0 || lacks.contains(&number) || ends.lacks_packets(number);
             (coverage.shortest_ns, coverage.longest_ns) = first.delays[number].unwrap_or_default();
@@ -222,7 +231,10 @@ impl Reading<'_> {
         while let Some(point) = earliest(&next) {
             let turn = next[point].unwrap_or_default();
             if ahead[point].is_held() {
-                ahead[point].give_up();
+                let others = next.iter().enumerate().filter(|&(other, _)| other != point);
+                let others = others.filter_map(|(_, time)| *time).min();
+                let offset = self.offsets[point];
+                ahead[point].wait_or_give_up(others.map(|time| time.saturating_add(offset)));
                 next[point] = self.see_next(point, &ahead[point], &mut matcher);
                 continue;
             }
@@ -251,9 +263,14 @@ impl Reading<'_> {
             }
         }
         matcher.finish(findings);
-        let readers = ahead.into_iter().map(|ahead| ahead.reader);
         let mut ends = Ends::default();
-        for reader in readers {
+        for Ahead {
+            reader,
+            is_out_of_order,
+            ..
+        } in ahead
+        {
+            ends.out_of_order.push(is_out_of_order);
             ends.records.push(reader.records);
             ends.without_ip.push(reader.without_ip);
             ends.damage.push(reader.damage);

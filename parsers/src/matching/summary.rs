@@ -99,6 +99,8 @@ pub struct MatchSummary {
     pub clocks: Vec<ClockFound>,
     /// Packets of which one end is no captured host.
     pub outside: u64,
+    /// Hosts whose captures go back in time, although no other capture shows that their clocks were set.
+    pub out_of_order: Vec<String>,
     /// Where reading stopped before the end of a file.
     pub damage: Vec<Damage>,
 }

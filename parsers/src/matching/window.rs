@@ -39,6 +39,8 @@ pub(super) struct Entry {
     pub common_time: i64,
     /// That is the time of a packet beside it, because its own is wrong.
     pub has_wrong_time: bool,
+    /// Sightings of its time had left the window when it came.
+    pub is_late: bool,
     pub sender: u16,
     pub receiver: u16,
     pub side: Side,

@@ -240,6 +240,11 @@ def _print(summary: MatchSummary, delays: list[dict[str, Any]]) -> None:
     _print_clocks(summary)
     for pair in summary["translations"]:
         print(f"{pair['seen']} in the capture of {pair['host']} is {pair['own']}: translated (NAT)")
+    for host in summary["out_of_order"]:
+        print(
+            f"the capture of {host} goes back in time: packets that come too late are unknown"
+            " (reordercap sorts a file)"
+        )
     if summary["outside"]:
         print(f"{counted(summary['outside'], 'packet')} from or to a host without a capture")
     if without := sum(summary["without_ip"].values()):

@@ -10,6 +10,8 @@ pub(in crate::matching) struct Coverage {
     pub last: i64,
     /// Its capture lacks packets.
     pub is_incomplete: bool,
+    /// Some of its packets come too late to meet those of others.
+    pub is_out_of_order: bool,
     /// The shortest and the longest that a packet was under way to or from it.
     pub shortest_ns: i64,
     pub longest_ns: i64,
@@ -21,6 +23,7 @@ impl Default for Coverage {
             first: i64::MAX,
             last: i64::MIN,
             is_incomplete: false,
+            is_out_of_order: false,
             shortest_ns: 0,
             longest_ns: 0,
         }

@@ -73,6 +73,8 @@ pub(super) struct Matcher {
     arrivals: HashMap<(u16, u16), Arrivals, RandomState>,
     /// Common time of the last sighting that left the window to make room.
     crowded: i64,
+    /// Greatest common time of all sightings.
+    latest: i64,
 }
 
 impl Matcher {
@@ -86,6 +88,7 @@ impl Matcher {
             streams: Streams::default(),
             arrivals: HashMap::default(),
             crowded: i64::MIN,
+            latest: i64::MIN,
         }
     }
 
@@ -122,10 +125,12 @@ impl Matcher {
         findings: &mut impl Findings,
     ) {
         self.expire(common_time, findings);
+        self.latest = common_time.max(self.latest);
         let mut entry = Entry {
             packet,
             common_time,
             has_wrong_time,
+            is_late: common_time < self.latest.saturating_sub(self.limits.window_ns),
             sender,
             receiver,
             side,

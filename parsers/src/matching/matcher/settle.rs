@@ -143,6 +143,9 @@ impl Matcher {
             return (Fate::Unknown, Evidence::Unmatched);
         }
         match proof {
+            Proof::Received if receiver.is_some_and(|there| there.is_out_of_order) => {
+                (Fate::Unknown, Evidence::Incomplete)
+            }
             Proof::Received => (Fate::NotCaptured, Evidence::Acknowledged),
             Proof::ReceivedOnce => (Fate::Unknown, Evidence::Acknowledged),
             Proof::Lost => (Fate::Lost, Evidence::Reported),
@@ -159,7 +162,7 @@ impl Matcher {
 
     /// Whether the other sighting of a packet may have left the window before its time.
     fn is_crowded(&self, entry: &Entry) -> bool {
-        self.crowded.saturating_add(self.limits.window_ns) >= entry.common_time
+        entry.is_late || self.crowded.saturating_add(self.limits.window_ns) >= entry.common_time
     }
 
     /// Whether none of the packets of the path was matched, so that one in one capture alone proves nothing.
@@ -183,6 +186,7 @@ impl Matcher {
             Some(there) if !there.holds_sending(entry.common_time) => {
                 (Fate::Unknown, Evidence::Edge)
             }
+            Some(there) if there.is_out_of_order => (Fate::Unknown, Evidence::Incomplete),
             _ => (Fate::NotCaptured, Evidence::Arrived),
         }
     }
