@@ -86,9 +86,9 @@ def read_matched(run: Path) -> pl.DataFrame:
         fates = read_table(Path(folder) / "fates.parquet")
         delays = read_table(Path(folder) / "one_way.parquet")
     checksums = pl.concat(
-        pl.DataFrame({"sender": host.name, "crc32": [*read_checksums(host.captures[0])]})
+        pl.DataFrame({"crc32": pl.Series([*read_checksums(host.captures[0])], dtype=pl.UInt32)})
         .with_row_index("packet_sent", 1)
-        .with_columns(pl.col("packet_sent").cast(pl.Int64), pl.col("crc32").cast(pl.UInt32))
+        .with_columns(pl.col("packet_sent").cast(pl.Int64), pl.lit(host.name).alias("sender"))
         for host in found
     )
     where = {"return_dtype": pl.String, "default": None}
