@@ -153,7 +153,7 @@ buckets as (
 modes as (
     select *
     from buckets
-    where trains >= 0.1 * all_trains
+    where trains >= 0.2 * all_trains
     qualify
         row_number() over (
             partition by run, sender, receiver

@@ -54,7 +54,7 @@ def _most_frequent(rates: np.ndarray) -> float | None:
     counts = Counter(places)
     both = {place: counts[place] + counts[place + 1] for place in counts}
     best = min(place for place in both if both[place] == max(both.values()))
-    if both[best] < 0.1 * len(places):
+    if both[best] < 0.2 * len(places):
         return None
     return float(
         np.median(

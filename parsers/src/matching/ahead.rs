@@ -105,7 +105,8 @@ impl<'a> Ahead<'a> {
         self.is_out_of_order = true;
     }
 
-    /// Compares the packets behind a jump with one of another point, as [`Jump::meet`] does; whether the clock was set.
+    /// Compares the packets behind a jump with one of another point, as [`Jump::meet`] does. Returns whether this shows by
+    /// how much the clock was set, if it was.
     pub(super) fn compare(
         &mut self,
         packet: &Sighting,

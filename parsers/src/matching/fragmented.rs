@@ -27,7 +27,7 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    /// Notes a packet of `path`; whether it is a fragment that the sender's capture lacks.
+    /// Notes a packet of `path`. Returns whether it is a fragment that the sender's capture lacks.
     pub(super) fn take(&mut self, row: &FateRow, path: (u16, u16)) -> bool {
         let packet = &row.packet;
         if packet.v6 || packet.ident == 0 || matches!(row.fate, Fate::Delivered | Fate::Duplicated)
@@ -70,7 +70,7 @@ impl Fragments {
     }
 }
 
-/// Whether a packet in one capture alone may be one that was divided, or a part of it.
+/// Returns whether a packet in one capture alone may be one that was divided, or a part of it.
 pub(super) fn may_be_divided(
     divided: &BTreeMap<(u16, u16), u32>,
     packet: &Sighting,

@@ -22,7 +22,7 @@ pub(super) struct Jump {
 }
 
 impl Jump {
-    /// None where too few packets differ from each other.
+    /// Collects the packets behind a jump; none where too few of them differ from each other.
     pub(super) fn new<'a>(packets: impl Iterator<Item = &'a Sighting>) -> Option<Self> {
         let mut all: HashMap<u64, Option<i64>> = HashMap::new();
         for packet in packets {
@@ -37,8 +37,8 @@ impl Jump {
         (times.len() >= ENOUGH).then_some(Self { times, met })
     }
 
-    /// Compares a packet of another point, which passed there at `common_time` and is `side` of its path. `offset`: of the
-    /// clock before the jump. By how much the clock was put forward, as soon as enough packets agree on it.
+    /// Compares a packet of another point, which passed there at `common_time` and is `side` of its path; `offset` is that of
+    /// the clock before the jump. Returns by how much the clock was put forward, as soon as enough packets agree on it.
     pub(super) fn meet(
         &mut self,
         packet: &Sighting,

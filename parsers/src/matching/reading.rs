@@ -110,6 +110,7 @@ pub(crate) fn match_points(
     })
 }
 
+/// The names of the points whose flag is set.
 fn name_flagged(names: &[String], flags: &[bool]) -> Vec<String> {
     let flagged = names.iter().zip(flags).filter(|(_, flag)| **flag);
     flagged.map(|(name, _)| name.clone()).collect()
