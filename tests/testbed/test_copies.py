@@ -23,6 +23,7 @@ OVERTAKING = "loss: 0.5%, jitter: 3ms, reorder: true"
 HALF_RTT_NS = 5_000_000
 #: A full segment with its link header.
 FRAME = 1514
+ADDRESSES = {"pc1": "10.77.1.1", "pc2": "10.77.2.1"}
 
 
 def run(
@@ -55,10 +56,14 @@ def test_copies_are_what_the_emulator_duplicated(
     # A host records a copy for each frame that the link towards it duplicated.
     for host, link in (("pc1", back), ("pc2", there)):
         captures = table(tmp_path, host, "captures")
+        flows = table(tmp_path, host, "flows")
+        # A host answers several packets with equal RSTs, without identification: nothing tells them
+        # from copies.
+        resets = flows.filter(pl.col("dst_ip") == ADDRESSES[host])["rst_packets"].sum()
         missed = link["duplicated"] - captures["duplicate_packets"].sum()
-        assert 0 <= missed <= most_missed
+        assert 0 <= missed <= most_missed + max(resets - 1, 0)
         assert (link["duplicated"] > 10) == ("duplicate" in disturbance)
-        assert table(tmp_path, host, "flows")["retransmitted_packets"].sum() > 0
+        assert flows["retransmitted_packets"].sum() > 0
 
 
 @pytest.mark.parametrize("transport", ["tcp", "udp"])
