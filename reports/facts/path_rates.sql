@@ -1,11 +1,11 @@
 -- One row per run and direction between two hosts whose packets show it: the rate of the slowest
 -- link on the way. Packets that were sent faster leave that link one behind the other, so that
 -- their bytes and the time between them at the receiver give its rate (Dovrolis, Ramanathan and
--- Moore 2001). Other traffic between them makes the rate seem lower, in various ways; therefore the
--- most frequent rate counts. Trains are of 2 packets, between which the least other traffic is.
--- Where the host often handed on several at once, that time shows nothing, and they are of 9, 65 or
--- 513 packets: the fewest of which most last 400 us, several times what interfaces wait. Bytes are
--- those of IP and of an Ethernet header.
+-- Moore 2001). Trains are of 2, 9, 65 or 513 packets, and the most frequent rate counts. Other
+-- traffic makes long trains seem slower, and hosts that hand on several packets at once, or at
+-- certain times, make short ones seem faster or slower: a rate counts where trains of two lengths
+-- agree on it within 2 %, or where two packets are so far apart that such times have no weight.
+-- Bytes are those of IP and of an Ethernet header.
 with
 
 sent as (
@@ -90,6 +90,7 @@ rates as (
         sender,
         receiver,
         length,
+        received_for_ns,
         received_for_ns >= if(length = 1, 20_000, 400_000) as is_long,
         train_bytes * 8e3 / received_for_ns as mbit_s,
         floor(log2(mbit_s) * 16)::bigint as bucket,
@@ -99,34 +100,11 @@ rates as (
         and 2 * sent_for_ns < received_for_ns
         and train_bytes >= 1000 * length
         and others_between = 0
-),
-
-lengths as (
-    select
-        run,
-        sender,
-        receiver,
-        min(length) as length,
-    from (
-        select
-            run,
-            sender,
-            receiver,
-            length,
-        from rates
-        group by run, sender, receiver, length
-        having
-            count_if(is_long)
-            >= greatest(30, if(length = 1, 0.9, 0.5) * count(*))
-    )
-    group by run, sender, receiver
-),
-
-chosen as (
-    select rates.*
-    from rates
-    inner join lengths using (run, sender, receiver, length)
-    where rates.is_long
+    window all_of_length as (partition by run, sender, receiver, length)
+    qualify
+        is_long
+        and count_if(is_long) over all_of_length
+        >= greatest(30, count(*) over all_of_length / 2)
 ),
 
 -- two buckets of 4 % side by side: one rate may lie on both sides of an edge
@@ -135,6 +113,7 @@ buckets as (
         run,
         sender,
         receiver,
+        length,
         bucket,
         count(*) + coalesce(
             if(
@@ -144,10 +123,13 @@ buckets as (
             ),
             0
         ) as trains,
-        sum(count(*)) over (partition by run, sender, receiver) as all_trains,
-    from chosen
-    group by run, sender, receiver, bucket
-    window way as (partition by run, sender, receiver order by bucket)
+        sum(count(*)) over (partition by run, sender, receiver, length)
+            as all_trains,
+    from rates
+    group by run, sender, receiver, length, bucket
+    window way as (
+        partition by run, sender, receiver, length order by bucket
+    )
 ),
 
 modes as (
@@ -156,22 +138,47 @@ modes as (
     where trains >= 0.2 * all_trains
     qualify
         row_number() over (
-            partition by run, sender, receiver
+            partition by run, sender, receiver, length
             order by trains desc, bucket asc
         ) = 1
 ),
 
-final as (
+by_length as (
     select
         modes.run,
         modes.sender,
         modes.receiver,
-        median(chosen.mbit_s) as bottleneck_mbit_s,
-        any_value(modes.trains / modes.all_trains) as trains_share,
+        modes.length,
+        median(rates.mbit_s) as mbit_s,
+        median(rates.received_for_ns) as duration_ns,
     from modes
-    inner join chosen using (run, sender, receiver)
-    where chosen.bucket in (modes.bucket, modes.bucket + 1)
-    group by modes.run, modes.sender, modes.receiver
+    inner join rates using (run, sender, receiver, length)
+    where rates.bucket in (modes.bucket, modes.bucket + 1)
+    group by modes.run, modes.sender, modes.receiver, modes.length
+),
+
+compared as (
+    select
+        *,
+        length = 1 and duration_ns >= 1_000_000 as is_slow,
+        lead(mbit_s) over (
+            partition by run, sender, receiver order by length
+        ) as longer_mbit_s,
+    from by_length
+),
+
+final as (
+    select
+        run,
+        sender,
+        receiver,
+        if(is_slow, mbit_s, longer_mbit_s) as bottleneck_mbit_s,
+    from compared
+    where is_slow or abs(longer_mbit_s / mbit_s - 1) <= 0.02
+    qualify
+        row_number() over (
+            partition by run, sender, receiver order by length
+        ) = 1
 )
 
 select * from final

@@ -11,8 +11,10 @@ import numpy as np
 if TYPE_CHECKING:
     import polars as pl
 
-#: Packets behind the first of a train, and how long most trains must last, in ns, as a share.
-TRAINS = {1: (20_000, 0.9), 8: (400_000, 0.5), 64: (400_000, 0.5), 512: (400_000, 0.5)}
+#: Packets behind the first of a train, and how long half of the trains must last, in ns.
+TRAINS = {1: 20_000, 8: 400_000, 64: 400_000, 512: 400_000}
+#: Pairs that last so long need no longer trains that agree.
+SLOW_NS = 1_000_000
 ETHERNET_HEADER = 14
 FEWEST = 30
 
@@ -33,7 +35,8 @@ def find_rate(packets: pl.DataFrame) -> float | None:
     for time, size in zip(received.tolist(), sizes.tolist(), strict=True):
         passed[time] = max(size, passed.get(time, 0))
     sizes = np.array([passed[time] for time in received.tolist()])
-    for length, (shortest, share) in TRAINS.items():
+    found = []
+    for length, shortest in TRAINS.items():
         took = received[length:] - received[:-length]
         size = sizes[length:] - sizes[:-length]
         counted = (
@@ -43,21 +46,24 @@ def find_rate(packets: pl.DataFrame) -> float | None:
             & (lost[length:] == lost[:-length])
         )
         is_long = counted & (took >= shortest)
-        if is_long.sum() >= max(FEWEST, share * counted.sum()):
-            return _most_frequent(size[is_long] * 8e3 / took[is_long])
+        if is_long.sum() >= max(FEWEST, counted.sum() / 2):
+            rates = size[is_long] * 8e3 / took[is_long]
+            found += [(length, *one) for one in _most_frequent(rates, took[is_long])]
+    for (length, rate, duration), longer in zip(found, [*found[1:], None], strict=False):
+        if length == 1 and duration >= SLOW_NS:
+            return rate
+        if longer is not None and abs(longer[1] / rate - 1) <= 0.02:
+            return longer[1]
     return None
 
 
-def _most_frequent(rates: np.ndarray) -> float | None:
-    """The median of the two neighbouring sixteenths of an octave that most rates lie in."""
-    places = [math.floor(math.log2(rate) * 16) for rate in rates]
-    counts = Counter(places)
+def _most_frequent(rates: np.ndarray, took: np.ndarray) -> list[tuple[float, float]]:
+    """Medians of rate and duration in the two neighbouring sixteenths of an octave with most."""
+    places = np.array([math.floor(math.log2(rate) * 16) for rate in rates])
+    counts = Counter(places.tolist())
     both = {place: counts[place] + counts[place + 1] for place in counts}
     best = min(place for place in both if both[place] == max(both.values()))
     if both[best] < 0.2 * len(places):
-        return None
-    return float(
-        np.median(
-            [rate for rate, place in zip(rates, places, strict=True) if 0 <= place - best <= 1]
-        )
-    )
+        return []
+    is_there = (places == best) | (places == best + 1)
+    return [(float(np.median(rates[is_there])), float(np.median(took[is_there])))]

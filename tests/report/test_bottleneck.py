@@ -80,7 +80,7 @@ def rates(folder: Path) -> list[float]:
     )
 
 
-@pytest.mark.parametrize("mbit_s", [0.5, 9.7, 100, 1_000, 10_000])
+@pytest.mark.parametrize("mbit_s", [0.5, 9.7, 100, 1_000])
 @pytest.mark.parametrize("hand_on", [at_once, jittered, coalesced])
 @pytest.mark.parametrize("cross", [0.0, 0.3])
 def test_it_is_the_rate_of_the_link(
@@ -100,9 +100,8 @@ def test_it_is_the_rate_of_the_link(
         begin = packets[-1][1] + 50 * tiny.MS
     write(tmp_path, packets)
     (found,) = rates(tmp_path)
-    # What waited at the interface and others' packets together leave neither pairs nor trains pure.
-    is_impure = cross and hand_on is coalesced
-    assert found == pytest.approx(mbit_s, rel=0.15 if is_impure else 0.05)
+    # Others' packets are in all long trains.
+    assert found == pytest.approx(mbit_s, rel=0.15 if cross else 0.04)
 
 
 def test_packets_that_were_merged_count_as_one(tmp_path: Path) -> None:
