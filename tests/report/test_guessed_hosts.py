@@ -8,11 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 import tiny
+from test_models import rows
 
 from flowsweep import addresses
 from flowsweep.warehouse import Warehouse
 
 PHONE, SERVER, SILENT = "192.168.1.5", "20.0.0.1", "10.0.0.9"
+WEST, EAST = "10.77.1.1", "10.77.2.1"
+WEST6, EAST6 = "2001:db8:1::1", "2001:db8:2::1"
 PHONE6, SERVER6, OTHER6 = "2001:db8::5", "2001:db8:1::1", "2001:db8:2::1"
 BACK = {"direction": "backward"}
 
@@ -118,3 +121,100 @@ def test_the_address_is_that_of_the_host(tmp_path: Path, name: str) -> None:
     assert host == (own[0], own, True)
     frame = pl.DataFrame(flows, schema_overrides={"rtt_min_ns": pl.Int64})
     assert addresses.guess_own(frame) == own
+
+
+def test_without_hosts_the_address_with_most_packets_is_the_captured_one(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [{"run": "r", "completion_s": 1.0}])
+    tiny.table(tmp_path, "flows", "r", "node7", [
+        tiny.flow("192.0.2.9", "192.0.2.7", packets=5),
+        tiny.flow("192.0.2.8", "192.0.2.7", packets=5, src_port=1, connection=1),
+        tiny.flow("192.0.2.7", "192.0.2.8", packets=1, direction="backward", connection=1),
+    ])  # fmt: skip
+    (host,) = rows(tmp_path, "hosts")
+    assert (host["host"], host["address"], host["is_guessed"]) == ("node7", "192.0.2.7", True)
+    assert all(row["is_between_sites"] for row in rows(tmp_path, "flows"))
+
+
+def test_a_host_whose_address_is_guessed_is_at_its_site(tmp_path: Path) -> None:
+    hosts = [
+        {"name": name, "site": site, "address": None}
+        for name, site in (("pc1", "west"), ("pc2", "west"), ("pc3", "east"))
+    ]
+    tiny.runs(tmp_path, [tiny.run("r", hosts=hosts)])
+    for host in ("pc1", "pc3"):
+        tiny.table(tmp_path, "captures", "r", host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", "r", host, [
+            tiny.flow(WEST, EAST, packets=9),
+            tiny.flow({"pc1": WEST, "pc3": EAST}[host], "10.77.1.2", packets=5, src_port=1),
+        ])  # fmt: skip
+    found = [(one["host"], one["site"], one["address"]) for one in rows(tmp_path, "hosts")]
+    assert sorted(found) == [("pc1", "west", WEST), ("pc3", "east", EAST)]
+    sites = {(one["sender_site"], one["receiver_site"]) for one in rows(tmp_path, "flows")}
+    assert ("west", "east") in sites
+
+
+@pytest.mark.parametrize(
+    "group",
+    ["224.0.0.251", "239.255.255.250", "255.255.255.255", "192.0.2.255", "0.0.0.0", "ff02::fb"],
+)
+def test_no_group_of_hosts_is_taken_for_the_captured_one(tmp_path: Path, group: str) -> None:
+    tiny.runs(tmp_path, [{"run": "r", "completion_s": 1.0}])
+    tiny.table(tmp_path, "flows", "r", "node7", [
+        *(tiny.flow(f"192.0.2.{peer}", group, packets=9, src_port=peer) for peer in (7, 8, 9)),
+        tiny.flow("192.0.2.8", "192.0.2.7", packets=5),
+        # A unicast address may end so too.
+        tiny.flow("10.0.0.255", "192.0.2.7", packets=1),
+    ])  # fmt: skip
+    (host,) = rows(tmp_path, "hosts")
+    assert host["address"] == "192.0.2.7"
+
+
+def test_a_capture_of_nothing_but_a_group_is_still_a_hosts(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [{"run": "r", "completion_s": 1.0}])
+    flow = tiny.flow("0.0.0.0", "255.255.255.255")
+    tiny.table(tmp_path, "flows", "r", "node7", [flow])
+    (host,) = rows(tmp_path, "hosts")
+    assert host["address"] in {"0.0.0.0", "255.255.255.255"}
+
+
+@pytest.mark.parametrize("near", [True, False, None])
+def test_two_hosts_are_never_one_address(tmp_path: Path, near: bool | None) -> None:
+    """Both ends captured, and nothing else: every packet is in both captures."""
+    tiny.runs(tmp_path, [tiny.run("r", hosts=None, baseline=True)])
+    slow, quick = 20 * tiny.MS, 10_000
+    for host, is_west in (("n9", True), ("n7", False)):
+        rtts = {None: (None, None), is_west: (slow, quick)}.get(near, (quick, slow))
+        tiny.table(tmp_path, "captures", "r", host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", "r", host, [
+            tiny.flow(WEST, EAST, rtt_min_ns=rtts[0]),
+            tiny.flow(EAST, WEST, rtt_min_ns=rtts[1], direction="backward"),
+        ])  # fmt: skip
+    found = {row["host"]: row["address"] for row in rows(tmp_path, "hosts")}
+    assert sorted(found) == ["n7", "n9"]
+    assert sorted(found.values()) == sorted([WEST, EAST])
+    arbitrary = {row["is_arbitrary"] for row in rows(tmp_path, "hosts")}
+    assert arbitrary == {near is None}
+    if near is not None:
+        assert found == ({"n9": WEST, "n7": EAST} if near else {"n9": EAST, "n7": WEST})
+
+
+def test_two_captures_of_one_direction_show_which_end_each_was_made_at(tmp_path: Path) -> None:
+    """Its acknowledgements come soon where it arrives, and late where it was sent."""
+    tiny.runs(tmp_path, [tiny.run("r", hosts=None, baseline=True)])
+    ends = {"n7": (EAST, EAST6, 10_000), "n9": (WEST, WEST6, 20 * tiny.MS)}
+    for host, (_, _, rtt_ns) in ends.items():
+        tiny.table(tmp_path, "captures", "r", host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", "r", host, [
+            flow
+            for connection, (west, east) in enumerate([(WEST, EAST), (WEST6, EAST6)])
+            for flow in (
+                tiny.flow(west, east, connection=connection, rtt_min_ns=rtt_ns),
+                tiny.flow(east, west, connection=connection, direction="backward"),
+            )
+        ])  # fmt: skip
+    found = {
+        row["host"]: (*row["addresses"], row["is_arbitrary"]) for row in rows(tmp_path, "hosts")
+    }
+    assert found == {host: (v4, v6, False) for host, (v4, v6, _) in ends.items()}
+    places = {(row["sender"], row["receiver"]) for row in rows(tmp_path, "flows")}
+    assert places == {("n7", "n9"), ("n9", "n7")}
