@@ -43,42 +43,16 @@ passed as (
 
 trains as (
     select
-        run,
-        sender,
-        receiver,
+        passed.*,
         unnest([1, 8, 64, 512]) as length,
-        sent_ns - unnest(
+        unnest(
             [
-                lag(sent_ns, 1) over way,
-                lag(sent_ns, 8) over way,
-                lag(sent_ns, 64) over way,
-                lag(sent_ns, 512) over way,
+                lag(passed, 1) over way,
+                lag(passed, 8) over way,
+                lag(passed, 64) over way,
+                lag(passed, 512) over way,
             ]
-        ) as sent_for_ns,
-        received_ns - unnest(
-            [
-                lag(received_ns, 1) over way,
-                lag(received_ns, 8) over way,
-                lag(received_ns, 64) over way,
-                lag(received_ns, 512) over way,
-            ]
-        ) as received_for_ns,
-        bytes - unnest(
-            [
-                lag(bytes, 1) over way,
-                lag(bytes, 8) over way,
-                lag(bytes, 64) over way,
-                lag(bytes, 512) over way,
-            ]
-        ) as train_bytes,
-        others - unnest(
-            [
-                lag(others, 1) over way,
-                lag(others, 8) over way,
-                lag(others, 64) over way,
-                lag(others, 512) over way,
-            ]
-        ) as others_between,
+        ) as first_packet,
     from passed
     window way as (partition by run, sender, receiver order by packet_sent)
 ),
@@ -90,16 +64,16 @@ rates as (
         sender,
         receiver,
         length,
-        received_for_ns,
+        received_ns - first_packet.received_ns as received_for_ns,
         received_for_ns >= if(length = 1, 20_000, 400_000) as is_long,
-        train_bytes * 8e3 / received_for_ns as mbit_s,
+        (bytes - first_packet.bytes) * 8e3 / received_for_ns as mbit_s,
         floor(log2(mbit_s) * 16)::bigint as bucket,
     from trains
     where
         received_for_ns > 0
-        and 2 * sent_for_ns < received_for_ns
-        and train_bytes >= 1000 * length
-        and others_between = 0
+        and 2 * (sent_ns - first_packet.sent_ns) < received_for_ns
+        and bytes - first_packet.bytes >= 1000 * length
+        and others = first_packet.others
     window all_of_length as (partition by run, sender, receiver, length)
     qualify
         is_long

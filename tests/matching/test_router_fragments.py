@@ -38,7 +38,7 @@ def test_they_are_neither_lost_nor_missing(is_divided: bool, tmp_path: Path, mat
         arriving = parts if is_divided else [whole]
         at_a.append((time, whole))
         at_b += [] if number in LOST else [(time + DELAY, part) for part in arriving]
-        # What comes back tells the clocks.
+        # Clocks are compared by packets of both directions.
         back = ethernet(ip(B, A, 17, datagram(6, 5, 20), ident=number + 1))
         at_b.append((time + DELAY, back))
         at_a.append((time + 2 * DELAY, back))

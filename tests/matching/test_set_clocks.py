@@ -78,7 +78,7 @@ def test_packets_that_come_too_late_in_the_file_are_unknown(
     assert f"the capture of {host} goes back in time" in done.stdout
     fates = table("fates")
     counts = dict(fates.group_by("fate").len().rows())
-    # Of the half that meets the other capture's.
+    # Only the half behind the exchange meets packets of the other capture.
     behind = COUNT - 1_400
     lost = sum(number >= 1_400 for number in LOST)
     assert set(counts) <= {"delivered", "lost", "unknown"}

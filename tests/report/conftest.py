@@ -139,7 +139,7 @@ def open_report(new_window: Any, idle_windows: dict[str, list[Any]]) -> Iterator
 
     yield open_page
     for options, tab in opened:
-        # What a test emulates stays with the window.
+        # A window that a test has switched to print would show the next page in print as well.
         if tab.evaluate("matchMedia('print').matches"):
             tab.context.close()
             continue

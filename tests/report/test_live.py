@@ -59,7 +59,7 @@ def ready(tab: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def begun(new_window: Any, live: Path) -> Any:
+def started_tab(new_window: Any, live: Path) -> Any:
     """The page in a window of its own: to start DuckDB takes four seconds of a core."""
     tab = new_window()
     tab.goto(live.as_uri())
@@ -67,10 +67,10 @@ def begun(new_window: Any, live: Path) -> Any:
 
 
 @pytest.fixture
-def asked(begun: Any) -> Any:
+def live_tab(started_tab: Any) -> Any:
     """The page, as the tests before left it: they ask, and create nothing."""
-    begun.complaints = []
-    return begun
+    started_tab.complaints = []
+    return started_tab
 
 
 def test_every_table_answers_in_the_page_as_in_the_database(
@@ -78,63 +78,63 @@ def test_every_table_answers_in_the_page_as_in_the_database(
 ) -> None:
     tab = ready(open_report(live))
     names = [button.get_attribute("data-table") for button in tab.locator("nav button").all()]
-    asked = " union all ".join(f"select '{name}', count(*) from {name}" for name in names)
-    ask(tab, f"from ({asked}) order by all")
+    question = " union all ".join(f"select '{name}', count(*) from {name}" for name in names)
+    ask(tab, f"from ({question}) order by all")
     with duckdb.connect(answers.path_of(directory), read_only=True) as connection:
         connection.execute(f"set file_search_path = '{directory}'")
-        expected = connection.execute(f"from ({asked}) order by all").fetchall()
+        expected = connection.execute(f"from ({question}) order by all").fetchall()
     assert {"throughput_cdf", "thresholds", "models.runs", "facts.flows"} <= set(names)
     assert rows(tab) == [[name, str(count)] for name, count in expected]
     assert tab.complaints == []
-    asked = (
+    question = (
         "select point, host, direction, max(mbit_s), sum(share), sum(bins)::bigint"
         " from throughput_cdf group by all order by all"
     )
-    ask(tab, asked)
+    ask(tab, question)
     with duckdb.connect(answers.path_of(directory), read_only=True) as connection:
-        expected = connection.execute(f"select columns(*)::varchar from ({asked})").fetchall()
+        expected = connection.execute(f"select columns(*)::varchar from ({question})").fetchall()
     assert len(expected) > 50
     assert rows(tab) == [["null" if one is None else one for one in row] for row in expected]
 
 
-def test_a_table_shows_its_columns_and_its_first_rows(asked: Any) -> None:
-    asked.locator("nav button[data-table=throughput_cdf]").click()
-    asked.locator("#run:enabled").wait_for()
-    assert "share of bins" in asked.locator("#about").inner_text()
-    assert "the first 1,000 are shown" in asked.locator("#state").inner_text()
-    assert len(rows(asked)) == 1000
-    with asked.expect_download() as download:
-        asked.locator("#csv").click()
+def test_a_table_shows_its_columns_and_its_first_rows(live_tab: Any) -> None:
+    live_tab.locator("nav button[data-table=throughput_cdf]").click()
+    live_tab.locator("#run:enabled").wait_for()
+    assert "share of bins" in live_tab.locator("#about").inner_text()
+    assert "the first 1,000 are shown" in live_tab.locator("#state").inner_text()
+    assert len(rows(live_tab)) == 1000
+    with live_tab.expect_download() as download:
+        live_tab.locator("#csv").click()
     lines = Path(download.value.path()).read_text().splitlines()
-    assert f"{len(lines) - 1:,} rows" in asked.locator("#state").inner_text()
+    assert f"{len(lines) - 1:,} rows" in live_tab.locator("#state").inner_text()
 
 
-def test_a_question_that_has_no_answer_says_why(asked: Any) -> None:
-    ask(asked, "from nothing_of_that_name")
-    assert "nothing_of_that_name does not exist" in asked.locator("#error").inner_text()
-    assert rows(asked) == []
-    ask(asked, "-- now one that has\nselect 1 as one;")
-    assert rows(asked) == [["1"]]
-    assert not asked.locator("#error").is_visible()
+def test_a_question_that_has_no_answer_says_why(live_tab: Any) -> None:
+    ask(live_tab, "from nothing_of_that_name")
+    assert "nothing_of_that_name does not exist" in live_tab.locator("#error").inner_text()
+    assert rows(live_tab) == []
+    ask(live_tab, "-- now one that has\nselect 1 as one;")
+    assert rows(live_tab) == [["1"]]
+    assert not live_tab.locator("#error").is_visible()
     # One that would take hours can be stopped, and the tables are there again.
-    asked.locator("#sql").fill(
+    live_tab.locator("#sql").fill(
         "select sum(a.range * b.range) from range(1000000) a, range(1000000) b"
     )
-    asked.locator("#run").click()
-    asked.locator("#stop").click()
-    asked.locator("#run:enabled").wait_for()
-    ask(asked, "select count(*) > 0 as there from run_table")
-    assert rows(asked) == [["true"]]
+    live_tab.locator("#run").click()
+    live_tab.locator("#stop").click()
+    live_tab.locator("#run:enabled").wait_for()
+    ask(live_tab, "select count(*) > 0 as there from run_table")
+    assert rows(live_tab) == [["true"]]
 
 
-def test_a_text_of_megabytes_is_shown_by_its_begin(asked: Any) -> None:
-    ask(asked, "select repeat('x', 100000000) as long, 7 as seven")
-    ((long, seven),) = rows(asked)
+def test_a_text_of_megabytes_is_shown_by_its_begin(live_tab: Any) -> None:
+    ask(live_tab, "select repeat('x', 100000000) as long, 7 as seven")
+    ((long, seven),) = rows(live_tab)
     assert (long, seven) == (f"{'x' * 10_000} …", "7")
 
 
 class Heard(http.server.SimpleHTTPRequestHandler):
-    """Notes what is asked for."""
+    """Notes what is live_tab for."""
 
     paths: ClassVar[list[str]] = []
 
@@ -156,18 +156,18 @@ class Heard(http.server.SimpleHTTPRequestHandler):
         "copy (from run_table) to '{server}/x.csv'",
     ],
 )
-def test_no_question_reaches_a_server(sql: str, asked: Any) -> None:
+def test_no_question_reaches_a_server(sql: str, live_tab: Any) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Heard) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        ask(asked, sql.format(server=f"http://127.0.0.1:{server.server_port}"))
+        ask(live_tab, sql.format(server=f"http://127.0.0.1:{server.server_port}"))
         server.shutdown()
     assert Heard.paths == []
 
 
-def test_an_answer_that_would_be_markup_is_text(asked: Any) -> None:
-    ask(asked, """select '<img src=x onerror="hit=1">' as "<script>hit=1</script>" """)
-    assert rows(asked) == [['<img src=x onerror="hit=1">']]
-    assert asked.evaluate("typeof hit") == "undefined"
+def test_an_answer_that_would_be_markup_is_text(live_tab: Any) -> None:
+    ask(live_tab, """select '<img src=x onerror="hit=1">' as "<script>hit=1</script>" """)
+    assert rows(live_tab) == [['<img src=x onerror="hit=1">']]
+    assert live_tab.evaluate("typeof hit") == "undefined"
 
 
 def test_the_page_is_no_wider_than_a_phone(open_report: Any, live: Path) -> None:
