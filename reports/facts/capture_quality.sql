@@ -171,6 +171,10 @@ final as (
         largest_step_back_ns,
         fragments,
         midstream_connections,
+        one_way_connections,
+        translated_connections,
+        simultaneous_connections,
+        alike_connections,
         repeated_packets,
         repeated_bytes,
         payload_bytes,
@@ -197,6 +201,7 @@ final as (
         dropped_interface,
     from stg_captures
     left join connections using (run, host)
+    left join odd_connections using (run, host)
     left join missed using (run, host)
     left join times using (run, host)
     left join silences using (run, host)

@@ -13,6 +13,9 @@ contract as (
         null::integer as src_port,
         null::varchar as dst_ip,
         null::integer as dst_port,
+        null::integer as vlan,
+        null::varchar as tunnel,
+        null::bigint as tunnel_id,
         null::timestamptz_ns as first_time,
         null::timestamptz_ns as last_time,
         null::bigint as duration_ns,
@@ -40,6 +43,7 @@ contract as (
         null::bigint as rtt_min_ns,       -- from the capture point to the receiver and back
         null::bigint as syn_packets,
         null::bigint as fin_packets,
+        null::bigint as rst_packets,
         -- time that each of these held the sender back; null for what is not TCP
         null::bigint as app_limited_ns,
         null::bigint as sender_limited_ns,    -- its socket buffer

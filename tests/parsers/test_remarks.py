@@ -35,7 +35,7 @@ def test_numbers_that_a_firewall_rewrites_are_another_connection(tmp_path: Path)
     late = [(time + 20 * US, frame) for time, frame in outside.packets]
     both = Conversation(packets=sorted(inside.packets + late, key=lambda packet: packet[0]))
     remarks = texts(both.write(tmp_path / "a.pcap"))
-    assert "note 1 connection on the ports of another one at the same time" in remarks
+    assert "note 1 TCP connection on the ports of another one at the same time" in remarks
     assert "earlier one" not in remarks
 
 

@@ -168,6 +168,8 @@ def test_show_and_report_grade_the_same_tables_alike(
     busy = {0: 100, 1 + pause_s * 100: 100}
     flow = tiny.flow("10.77.1.1", "10.77.2.1", start=start, last_time=latest)
     flow |= {"retransmitted_packets": again, "retransmitted_bytes": again * 100}
+    flow |= {"ip_bytes": 9_500, "syn_packets": 1, "rst_packets": 0}
+    flow |= dict.fromkeys(("vlan", "tunnel", "tunnel_id"))
     for name, made in (("captures", row), ("flows", flow)):
         times = pl.col("first_time", "last_time").cast(tiny.TIME)
         pl.DataFrame([made]).with_columns(times).write_parquet(folder / f"{name}.parquet")

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import addresses
-from flowsweep.analysis import capture_rules, grades, merged_packets, rdma_summary, remarks
+from flowsweep.analysis import (
+    capture_rules,
+    grades,
+    merged_packets,
+    odd_connections,
+    rdma_summary,
+    remarks,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -162,6 +169,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         .sum(),
         "repeated_bytes": data["retransmitted_bytes"].sum(),
         "payload_bytes": data["payload_bytes"].sum(),
+        **odd_connections.count(flows),
     } | {key: flows[key].sum() for key, _ in capture_rules.REFUSED if key in flows.columns}
     kinds = ("unknown_link", "cut", "malformed", "bad_checksum")
     return [
@@ -216,7 +224,7 @@ def _notes(
     wrong = captures["bad_checksum_packets"]
     if wrong.null_count() == 0 and not wrong.sum():
         notes.append(Note("ok", "no wrong checksum"))
-    return [*notes, *(Note(*remark) for remark in remarks.find(captures, flows))]
+    return [*notes, *(Note("ok", text) for text in remarks.find(captures, flows))]
 
 
 def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) -> None:

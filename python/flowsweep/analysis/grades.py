@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from flowsweep import numbers
-from flowsweep.analysis.capture_rules import OUT_OF_ORDER, REFUSED, RULES
+from flowsweep.analysis.capture_rules import ODD_CONNECTIONS, OUT_OF_ORDER, REFUSED, RULES
 from flowsweep.analysis.claims import CLAIMS, CONTENT, DELAYS, GAPS
 from flowsweep.units import counted, duration, percent
 
@@ -56,7 +56,7 @@ CLOCK_NOTED = 0.1
 #: Facts about a whole capture: each of its interfaces has the same values.
 OF_ALL_INTERFACES = (
     "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
-    "missed_bytes", *(key for key, _ in REFUSED),
+    "missed_bytes", *(key for key, _ in REFUSED), *ODD_CONNECTIONS,
     "begin_ns", "end_ns", "silence_ns", "silence_from_ns", "clock_shift_ns",
     "is_clock_compared", "delay_error_ns", "least_delay_ns",
 )  # fmt: skip
@@ -129,9 +129,10 @@ def grade(facts: Mapping[str, Any]) -> Grade:
         facts: The columns of the model `capture_facts`: `packets`, the counts that `RULES` name,
             `undecoded_packets` (all that belong to no flow and should), `is_drops_known`,
             `is_truncated`, `time_regressions` and `largest_step_back_ns` (None: not known),
-            `midstream_connections`, of TCP with payload `repeated_packets`,
-            `repeated_bytes` and `payload_bytes`, of Zeek's logs alone `missed_bytes`, and of the
-            host's whole capture, in ns since 1970, `begin_ns`, `end_ns`, `silence_from_ns` and
+            `midstream_connections` and those of `ODD_CONNECTIONS`, of TCP with payload
+            `repeated_packets`, `repeated_bytes` and `payload_bytes`, of Zeek's logs alone
+            `missed_bytes`, and of the host's whole capture, in ns since 1970, `begin_ns`,
+            `end_ns`, `silence_from_ns` and
             `silence_ns` (how long the longest silence was), and `clock_shift_ns`, by which its
             clock was ahead of that of most hosts and its times are put back. Where captures were
             matched (`is_clock_compared`), of the one-way delay to or from the host that is known
@@ -301,6 +302,10 @@ def _check_flows(facts: Mapping[str, Any]) -> Iterator[Note]:
     if midstream:
         line = f"{counted(midstream, 'connection')} without a captured SYN"
         yield Note("midstream_connections", line, "B")
+    for key, text in ODD_CONNECTIONS.items():
+        number = _number(facts, key)
+        if number:
+            yield Note(key, f"{counted(number, 'TCP connection')} {text}", "B")
 
 
 #: What the report's SQL sees of it: see `flowsweep.warehouse.computed`.
