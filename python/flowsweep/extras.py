@@ -14,6 +14,7 @@ MODULES = {
     "numpy": ("numpy", "report"),
     "pydantic": ("pydantic", "report"),
     "pydantic_core": ("pydantic", "report"),
+    "pypdf": ("pypdf", "report"),
     "vl_convert": ("vl-convert-python", "report"),
     "yaml": ("pyyaml", "report"),
     "mpi4py": ("mpi4py", "sweep"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import tiny
+from pypdf import PdfReader
 
 from flowsweep.warehouse import Warehouse
 
@@ -48,10 +49,8 @@ def test_pictures_are_as_wide_as_asked(exported: Path) -> None:
     assert 'width="88mm"' in (folder / "completion_by_rtt.svg").read_text()
     width, _ = struct.unpack(">II", (folder / "completion_by_rtt.png").read_bytes()[16:24])
     assert width == pytest.approx(88 / MM_PER_INCH * 300, abs=1)
-    page = (folder / "completion_by_rtt.pdf").read_bytes()
-    box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", page)
-    assert box
-    assert float(box[1]) == pytest.approx(88 / MM_PER_INCH * 72, abs=0.1)
+    [page] = PdfReader(folder / "completion_by_rtt.pdf").pages
+    assert page.mediabox.width == pytest.approx(88 / MM_PER_INCH * 72, abs=0.1)
 
 
 def test_a_pdf_has_its_fonts_and_a_picture_its_colours(exported: Path) -> None:
@@ -75,3 +74,17 @@ def test_a_width_that_no_page_has_is_refused(tmp_path: Path, command) -> None:
     done = command("flowsweep", "report", tmp_path, "--figures", tmp_path, "--figure-width", "9")
     assert done.returncode != 0
     assert "20 to 1000, in millimetres" in done.stderr
+
+
+def test_the_same_picture_gives_the_same_bytes_in_another_process(
+    exported: Path, tmp_path: Path, command
+) -> None:
+    """A hash map that Rust seeds anew in each process orders the fonts of vl-convert's PDF."""
+    for number in range(3):
+        again = tmp_path / str(number)
+        done = command(
+            "flowsweep", "report", exported / "exp", "--figures", again, "--figure-width", "88"
+        )
+        assert done.returncode == 0, done.stderr
+        for path in sorted((exported / "figures").iterdir()):
+            assert (again / path.name).read_bytes() == path.read_bytes(), path.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
+    from pypdf.generic import DictionaryObject
 
 #: vl-convert takes a pixel of the picture for a point; there are 96 pixels an inch, and 72 points.
 SCALE = 72 / 96
@@ -86,9 +88,38 @@ def encode(svg: str, suffix: str, width_mm: float) -> bytes | str:
     import vl_convert
 
     if suffix == "pdf":
-        return vl_convert.svg_to_pdf(_standalone(svg, width_mm * SCALE))
+        return _reorder_pdf(vl_convert.svg_to_pdf(_standalone(svg, width_mm * SCALE)))
     picture = _standalone(svg, width_mm)
     return picture if suffix == "svg" else vl_convert.svg_to_png(picture, SCALE, PRINT_PPI)
+
+
+def _reorder_pdf(pdf: bytes) -> bytes:
+    """Writes the objects of a PDF in a fixed order: vl-convert orders fonts by chance."""
+    from pypdf import PdfReader, PdfWriter
+
+    writer = PdfWriter()
+    for page in PdfReader(io.BytesIO(pdf)).pages:
+        _sort_resources(page)
+        writer.add_page(page)
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def _sort_resources(holder: DictionaryObject) -> None:
+    """Sorts fonts, images and so on of a page, or of a form in it, by their names."""
+    from pypdf.generic import DictionaryObject
+
+    for kind, named in holder.get("/Resources", DictionaryObject()).get_object().items():
+        entries = named.get_object()
+        if not isinstance(entries, DictionaryObject):
+            continue
+        in_order = sorted(entries.items())
+        entries.clear()
+        entries.update(in_order)
+        if kind == "/XObject":
+            for form in entries.values():
+                _sort_resources(form.get_object())
 
 
 def _standalone(svg: str, width_mm: float) -> str:
