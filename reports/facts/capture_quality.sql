@@ -139,7 +139,12 @@ final as (
             as dropped_packets,
         -- what dumpcap counts as dropped by the interface has the kernel's drops in it
         coalesce(dropped_kernel, dropped_interface) is not null
-            as is_drops_known,
+            as has_drop_counts,
+        -- tools write no statistics of an interface that was idle
+        has_drop_counts or (
+            coalesce(packets, 0) = 0
+            and bool_or(has_drop_counts) over (partition by run, host, file)
+        ) as is_drops_known,
         coalesce(truncated_tail, false) as is_truncated,
         super_packets,
         duplicate_packets,

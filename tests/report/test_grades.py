@@ -119,6 +119,28 @@ def both(tables: Path, directory: Path) -> tuple[grades.Grade, dict[str, Any]]:
     )
 
 
+def flow_with(src: str, dst: str, **changes: Any) -> dict[str, Any]:
+    """A row of `flows` with all columns that a grade depends on."""
+    columns = {
+        "ip_bytes": 9_500, "syn_packets": 1, "rst_packets": 0, "vlan": None, "tunnel": None,
+        "tunnel_id": None, "retransmitted_packets": 0, "retransmitted_bytes": 0,
+    }  # fmt: skip
+    return tiny.flow(src, dst, **columns | changes)
+
+
+def write_tables(
+    folder: Path,
+    captures: list[dict[str, Any]],
+    flows: list[dict[str, Any]],
+    bins: list[dict[str, Any]],
+) -> None:
+    """Writes the tables that a grade depends on."""
+    for name, rows in (("captures", captures), ("flows", flows), ("throughput", bins)):
+        frame = pl.DataFrame(rows, infer_schema_length=None)
+        times = [name for name in frame.columns if name.endswith(("_time", "bin_start"))]
+        frame.with_columns(pl.col(times).cast(tiny.TIME)).write_parquet(folder / f"{name}.parquet")
+
+
 COUNTS = (
     "super_packets", "tunnelled_packets", "not_ip_packets", "unknown_link_packets", "cut_packets",
     "malformed_packets", "unread_tcp_packets", "time_regressions", "fragments",
@@ -166,16 +188,16 @@ def test_show_and_report_grade_the_same_tables_alike(
         last_time=latest if is_latest_last else tiny.T0,
     )
     busy = {0: 100, 1 + pause_s * 100: 100}
-    flow = tiny.flow("10.77.1.1", "10.77.2.1", start=start, last_time=latest)
-    flow |= {"retransmitted_packets": again, "retransmitted_bytes": again * 100}
-    flow |= {"ip_bytes": 9_500, "syn_packets": 1, "rst_packets": 0}
-    flow |= dict.fromkeys(("vlan", "tunnel", "tunnel_id"))
-    for name, made in (("captures", row), ("flows", flow)):
-        times = pl.col("first_time", "last_time").cast(tiny.TIME)
-        pl.DataFrame([made]).with_columns(times).write_parquet(folder / f"{name}.parquet")
-    bins = pl.DataFrame(tiny.bins("10.77.1.1", "10.77.2.1", busy))
-    bins = bins.with_columns(pl.col("bin_start").cast(tiny.TIME))
-    bins.write_parquet(folder / "throughput.parquet")
+    flow = flow_with(
+        "10.77.1.1",
+        "10.77.2.1",
+        start=start,
+        last_time=latest,
+        retransmitted_packets=again,
+        retransmitted_bytes=again * 100,
+    )
+    busy = {0: 100, 1 + pause_s * 100: 100}
+    write_tables(folder, [row], [flow], tiny.bins("10.77.1.1", "10.77.2.1", busy))
     shown, reported = both(folder, folder / "results")
     assert (shown.letter, shown.rank) == (reported["grade"], reported["grade_rank"])
     assert shown.reasons == reported["reasons"]
@@ -184,6 +206,17 @@ def test_show_and_report_grade_the_same_tables_alike(
     assert ("was the clock changed" in shown.reasons) == (pause_s >= 3600)
     assert (claims.GAPS not in shown.forbidden) == reported["has_gaps"]
     assert (claims.CONTENT not in shown.forbidden) == reported["has_content"]
+
+
+@pytest.mark.parametrize(("packets", "letter"), [(0, "A"), (1, grades.UNKNOWN)])
+def test_an_idle_interface_needs_no_statistics(packets: int, letter: str, tmp_path: Path) -> None:
+    unknown = {"dropped_kernel": None, "dropped_interface": None}
+    captures = [tiny.capture(), tiny.capture(interface="eth1", packets=packets, **unknown)]
+    ends = ("10.77.1.1", "10.77.2.1")
+    flows = [flow_with(*ends), flow_with(*ends[::-1], direction="backward")]
+    write_tables(tmp_path, captures, flows, tiny.bins(*ends, {0: 100}))
+    shown, reported = both(tmp_path, tmp_path / "results")
+    assert shown.letter == reported["grade"] == letter
 
 
 def test_show_and_report_grade_real_captures_alike(tmp_path: Path) -> None:

@@ -172,18 +172,25 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         **odd_connections.count(flows),
     } | {key: flows[key].sum() for key, _ in capture_rules.REFUSED if key in flows.columns}
     kinds = ("unknown_link", "cut", "malformed", "bad_checksum")
+    rows = captures.rows(named=True)
+
+    # What dumpcap counts as dropped by the interface has the kernel's drops in it.
+    def has_drop_counts(row: dict[str, Any]) -> bool:
+        return (row["dropped_kernel"], row["dropped_interface"]) != (None, None)
+
     return [
         row
         | {
             "dropped_packets": (row["dropped_kernel"] or 0) + (row["dropped_interface"] or 0),
-            # What dumpcap counts as dropped by the interface has the kernel's drops in it.
-            "is_drops_known": (row["dropped_kernel"], row["dropped_interface"]) != (None, None),
+            # Tools write no statistics of an interface that was idle.
+            "is_drops_known": has_drop_counts(row)
+            or (row["packets"] == 0 and any(map(has_drop_counts, rows))),
             "is_truncated": bool(row["truncated_tail"]),
             "undecoded_packets": sum(row.get(f"{kind}_packets") or 0 for kind in kinds),
         }
         | flow_sums
         | _times(captures, flows, bins)
-        for row in captures.iter_rows(named=True)
+        for row in rows
     ]
 
 
