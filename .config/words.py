@@ -13,9 +13,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-NAMES = {"told": "the noun: message, report, rows", "said": "the noun: text, output, listed",
-         "mine": "own, or the noun", "Said": "the noun", "few": "is_few, or the noun",
-         "of": "the noun"}  # fmt: skip
+NAMES = {"few": "is_few, or the noun", "of": "the noun"}
+#: The same as parts of a name, between underscores.
+PARTS = {
+    "told": "what is known or shown",
+    "untold": "what is unknown",
+    "said": "the noun: text, output",
+    "unsaid": "the noun",
+    "mine": "own, or the noun",
+}
 PROSE = {
     r"of which none": "none of them",
     r"the one named last": "the last one",
@@ -29,10 +35,11 @@ PROSE = {
 }
 #: A declaration of a name, in Rust and in SQL; comments are cut off before.
 DECLARED = {
+    ".js": re.compile(r"\b(?:const|let|function)\s+(\w+)"),
     ".rs": re.compile(r"\b(?:let(?: mut)?|fn|struct|enum|mod|for)\s+(\w+)"),
     ".sql": re.compile(r"^\s*(\w+) as \(|\bas (\w+),?$", re.MULTILINE),
 }
-COMMENTS = {".rs": r"//.*", ".sql": r"--.*"}
+COMMENTS = {".js": r"//.*", ".rs": r"//.*", ".sql": r"--.*"}
 
 
 def main() -> int:
@@ -43,16 +50,16 @@ def main() -> int:
     found = []
     for path in paths:
         if (
-            path.suffix not in {".py", ".rs", ".sql", ".md", ".yaml", ".j2"}
+            path.suffix not in {".py", ".rs", ".sql", ".js", ".md", ".yaml", ".j2"}
             or path.resolve() == own
         ):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         found += [f"{path}:{line}: {words}" for line, words in _prose(text)]
         for line, name in _names(path.suffix, text):
-            found.append(
-                f'{path}:{line}: the name "{name}"; write {NAMES.get(name, "the noun first")}'
-            )
+            found += [
+                f'{path}:{line}: the name "{name}"; write {better}' for better in _judge(name)
+            ]
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
@@ -64,27 +71,33 @@ def _prose(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, match.start()) + 1, f'"{match[0]}"; write {better}'
 
 
+def _judge(name: str) -> Iterator[str]:
+    """What to write in place of a name, if it is banned: `NAMES`, `PARTS`, and `of_*`."""
+    bare = name.strip("_").lower()
+    if bare in NAMES:
+        yield NAMES[bare]
+    elif bare.startswith("of_"):
+        yield "the noun first"
+    yield from (PARTS[part] for part in bare.split("_") if part in PARTS)
+
+
 def _names(suffix: str, text: str) -> Iterator[tuple[int, str]]:
-    """Places where a name that is banned is made: of `NAMES`, or one that begins with `of_`."""
+    """The names that a file declares, with their lines."""
     if suffix == ".py":
         for node in ast.walk(ast.parse(text)):
-            name = ""
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                name = node.id
+                yield node.lineno, node.id
             elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-                name = node.name
+                yield node.lineno, node.name
             elif isinstance(node, ast.arg):
-                name = node.arg
-            name = name.lstrip("_")
-            if name in NAMES or name.startswith("of_"):
-                yield node.lineno, name
+                yield node.lineno, node.arg
     elif suffix in DECLARED:
         bare = re.sub(COMMENTS[suffix], "", text)
         for match in DECLARED[suffix].finditer(bare):
-            name = next(group for group in match.groups() if group)
+            table, column = match[1], match[2] if match.re.groups > 1 else None
             # The columns of a query are a contract.
-            if name in NAMES or (name.startswith("of_") and suffix != ".sql"):
-                yield bare.count("\n", 0, match.end()) + 1, name
+            if table or not (column or "").startswith("of_"):
+                yield bare.count("\n", 0, match.end()) + 1, table or column
 
 
 if __name__ == "__main__":

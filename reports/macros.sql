@@ -115,7 +115,7 @@ create or replace temp macro distribution(counted) as table (
 );
 
 -- Whether a moment lies in the range of a run, see `time_ranges`; there is one where others do not.
-create or replace temp macro is_told(moment, low_ns, high_ns) as
+create or replace temp macro is_in_time_range(moment, low_ns, high_ns) as
 low_ns is null or coalesce(epoch_ns(moment) between low_ns and high_ns, false);
 
 -- The way of a packet past a host: out of it, in, or through, between others.

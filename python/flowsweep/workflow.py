@@ -59,13 +59,13 @@ def quieten(logger: logging.Logger, lists_jobs: Callable[[], bool]) -> None:
             the commands say takes the list's place.
     """
 
-    def is_told(record: logging.LogRecord) -> bool:
+    def is_shown(record: logging.LogRecord) -> bool:
         is_listing = getattr(getattr(record, "event", None), "value", None) == "job_info"
         if is_listing and not lists_jobs():
             return False
         return not record.getMessage().startswith(CHATTER)
 
-    logger.addFilter(is_told)
+    logger.addFilter(is_shown)
 
 
 def experiment_file(files: Sequence[str | Path], settings: Mapping[str, object]) -> str:

@@ -16,8 +16,8 @@ class Scale {
   // labelled in hours.
   countAs(text, pixel) {
     const [, digits, prefix] = text.match(/^([\d.,]+) ?(\D*)$/);
-    const said = Number(digits.replaceAll(",", "")) * (PREFIXES[prefix] || 1);
-    const unit = UNITS.find((one) => Math.abs(this.value(pixel) / one / said - 1) < 0.03);
+    const counted = Number(digits.replaceAll(",", "")) * (PREFIXES[prefix] || 1);
+    const unit = UNITS.find((one) => Math.abs(this.value(pixel) / one / counted - 1) < 0.03);
     if (!unit) return;
     this.first.low /= unit;
     this.first.high /= unit;

@@ -179,13 +179,13 @@ class Panel {
   // Draws the labels that the panel has from another one, when that is not beside it any more, and
   // the words that stood over its row.
   borrow(isAlone, words) {
-    this.said?.remove();
-    const unsaid = words.filter((one) => !this.inner.textContent.includes(one)).join(" · ");
-    if (isAlone && unsaid) {
+    this.label?.remove();
+    const missing = words.filter((one) => !this.inner.textContent.includes(one)).join(" · ");
+    if (isAlone && missing) {
       const place = { x: this.width, y: -6, "text-anchor": "end", "font-size": "12px" };
-      this.said = drawn("text", { ...place, fill: "var(--muted)" });
-      this.said.textContent = unsaid;
-      this.inner.append(this.said);
+      this.label = drawn("text", { ...place, fill: "var(--muted)" });
+      this.label.textContent = missing;
+      this.inner.append(this.label);
     }
     for (const axis of ["x", "y"]) {
       const lent = this.axes[axis].filter(({ isLent }) => isLent);

@@ -189,7 +189,7 @@ chosen as (
     select * from seconds
 ),
 
-of_one_host as (
+lone_hosts as (
     select
         run,
         host,
@@ -205,7 +205,7 @@ second_families as (
         host,
         address,
     from bests
-    semi join of_one_host using (run, host)
+    semi join lone_hosts using (run, host)
     where
         choice > 1
         and (run, address) not in (select (run, address) from chosen)

@@ -8,7 +8,7 @@ sent as (
         stg_flows.run,
         stg_flows.host,
         sum(stg_flows.wire_bytes) as wire_bytes,
-        count(*) = count(stg_flows.wire_bytes) as is_told,
+        count(*) = count(stg_flows.wire_bytes) as has_wire_bytes,
     from stg_flows
     inner join host_addresses
         on
@@ -71,7 +71,7 @@ sums as (
         run,
         host,
         'sent_wire_bytes' as quantity,
-        if(is_told, wire_bytes, null) as total,
+        if(has_wire_bytes, wire_bytes, null) as total,
     from sent
     union all
     select

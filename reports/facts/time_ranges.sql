@@ -4,7 +4,7 @@
 -- today leave it out themselves, and count it.
 with
 
-of_flows as (
+flow_times as (
     select
         null::varchar as run,
         null::timestamptz_ns as first_time,
@@ -14,7 +14,7 @@ of_flows as (
     select * from file_flows
 ),
 
-of_captures as (
+capture_times as (
     select
         null::varchar as run,
         null::timestamptz_ns as first_time,
@@ -30,13 +30,13 @@ times as (
         run,
         true as is_flow,
         unnest([first_time, last_time]) as moment,
-    from of_flows
+    from flow_times
     union all
     select
         run,
         false as is_flow,
         unnest([first_time, last_time]) as moment,
-    from of_captures
+    from capture_times
 ),
 
 centres as (

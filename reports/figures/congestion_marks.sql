@@ -33,7 +33,7 @@ by_pair as (
     group by all
 ),
 
-of_runs as (
+run_sums as (
     select
         forward.run,
         forward.sender,
@@ -55,16 +55,16 @@ of_runs as (
 final as (
     select
         points.* exclude (label),
-        of_runs.sender,
-        of_runs.receiver,
+        run_sums.sender,
+        run_sums.receiver,
         count(*) as runs_used,
-        if(count(*) = 1, any_value(of_runs.run), null) as run,
-        median(of_runs.capable) as capable_packets,
-        median(of_runs.marked) as marked_packets,
-        median(of_runs.marked / of_runs.capable) as marked_share,
-        median(of_runs.echoes) as echo_packets,
-        median(of_runs.answers) as reduced_packets,
-    from of_runs
+        if(count(*) = 1, any_value(run_sums.run), null) as run,
+        median(run_sums.capable) as capable_packets,
+        median(run_sums.marked) as marked_packets,
+        median(run_sums.marked / run_sums.capable) as marked_share,
+        median(run_sums.echoes) as echo_packets,
+        median(run_sums.answers) as reduced_packets,
+    from run_sums
     inner join point_runs using (run)
     inner join points on point_runs.point = points.point
     group by all

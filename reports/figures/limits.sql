@@ -13,7 +13,7 @@ with
 counted as (
     select
         *,
-        coalesce(unknown_limited_ns, 0) as untold_ns,
+        coalesce(unknown_limited_ns, 0) as unexplained_ns,
         coalesce(peer_wait_ns, 0) as wait_ns,
     from flows
 ),
@@ -36,12 +36,12 @@ judged as (
         + flows.sender_limited_ns
         + flows.receiver_limited_ns
         + flows.network_limited_ns
-        + flows.untold_ns as sending_ns,
+        + flows.unexplained_ns as sending_ns,
         flows.app_limited_ns,
         flows.sender_limited_ns,
         flows.receiver_limited_ns,
         flows.network_limited_ns,
-        flows.untold_ns,
+        flows.unexplained_ns,
         case
             when
                 not host_grades.has_content
@@ -70,7 +70,7 @@ others as (
         any_value(payload_bytes) as payload_bytes,
         any_value(app_limited_ns - wait_ns)
         filter (unknown_because is null) as own_ns,
-        any_value(untold_ns) filter (unknown_because is null) as untold_ns,
+        any_value(unexplained_ns) filter (unknown_because is null) as unexplained_ns,
     from judged
     group by run, src_ip, src_port, dst_ip, dst_port
     having count(*) = 1
@@ -92,7 +92,7 @@ waits as (
         least(judged.wait_ns - rtt_ns, coalesce(others.own_ns, 0)) as peer_ns,
         greatest(
             coalesce(
-                judged.wait_ns - others.own_ns - others.untold_ns, 0
+                judged.wait_ns - others.own_ns - others.unexplained_ns, 0
             ),
             rtt_ns
         ) as path_ns,
@@ -140,9 +140,9 @@ summed as (
             as refused_bytes,
         -- payload that was sent in one moment waited for nothing
         sum(payload_bytes) filter (unknown_because is null and sending_ns > 0)
-            as told_bytes,
-        sum(payload_bytes::double * untold_ns / sending_ns)
-        filter (unknown_because is null and sending_ns > 0) as untold_bytes,
+            as explained_bytes,
+        sum(payload_bytes::double * unexplained_ns / sending_ns)
+        filter (unknown_because is null and sending_ns > 0) as unexplained_bytes,
         sum(payload_bytes::double * app_limited_ns / sending_ns)
         filter (unknown_because is null and sending_ns > 0) as app_bytes,
         sum(payload_bytes::double * sender_limited_ns / sending_ns)
@@ -163,7 +163,7 @@ summed as (
         sum(weight * peer_ns)
         filter (unknown_because is null and sending_ns > 0) as wait_peer_bytes,
         -- the flow direction that was held back most, by anything but the application
-        max(1 - (app_limited_ns - wait_ns + untold_ns) / sending_ns)
+        max(1 - (app_limited_ns - wait_ns + unexplained_ns) / sending_ns)
         filter (unknown_because is null and sending_ns > 0)
             as most_held_share,
     from directions
@@ -214,14 +214,14 @@ links as (
 shares as (
     select
         *,
-        nullif(coalesce(told_bytes, 0) + coalesce(refused_bytes, 0), 0)
+        nullif(coalesce(explained_bytes, 0) + coalesce(refused_bytes, 0), 0)
             as all_bytes,
-        coalesce(refused_bytes, 0) + coalesce(untold_bytes, 0) as unknown_bytes,
+        coalesce(refused_bytes, 0) + coalesce(unexplained_bytes, 0) as unknown_bytes,
         nullif(
             concat_ws(
                 '; ',
                 refused_because,
-                case when untold_bytes > 0 then 'headers do not show it' end
+                case when unexplained_bytes > 0 then 'headers do not show it' end
             ),
             ''
         ) as unknown_because,

@@ -26,7 +26,7 @@ by_pair as (
     group by all
 ),
 
-of_runs as (
+run_sums as (
     select
         forward.* exclude (naks, congestion_notifications),
         -- of what the sender sent: the receiver answers it
@@ -43,25 +43,25 @@ of_runs as (
 final as (
     select
         points.* exclude (label),
-        of_runs.sender,
-        of_runs.receiver,
+        run_sums.sender,
+        run_sums.receiver,
         count(*) as runs_used,
-        if(count(*) = 1, any_value(of_runs.run), null) as run,
-        quantile_disc(of_runs.queue_pairs, 0.5) as queue_pairs,
-        quantile_disc(of_runs.packets, 0.5) as packets,
-        quantile_disc(of_runs.messages, 0.5) as messages,
-        quantile_disc(of_runs.message_bytes, 0.5) as message_bytes,
-        quantile_disc(of_runs.read_requests, 0.5) as read_requests,
-        quantile_disc(of_runs.lost_packets, 0.5) as lost_packets,
-        quantile_disc(of_runs.resent_packets, 0.5) as resent_packets,
-        quantile_disc(of_runs.repeated_packets, 0.5) as repeated_packets,
-        quantile_disc(of_runs.naks, 0.5) as nak_packets,
-        quantile_disc(of_runs.congestion_notifications, 0.5) as cnp_packets,
-        quantile_disc(of_runs.marked_packets, 0.5) as marked_packets,
-        quantile_disc(of_runs.rtt_samples, 0.5) as rtt_samples,
-        median(of_runs.rtt_min_ns) / 1e3 as least_rtt_us,
-        median(of_runs.rtt_mean_ns) / 1e3 as mean_rtt_us,
-    from of_runs
+        if(count(*) = 1, any_value(run_sums.run), null) as run,
+        quantile_disc(run_sums.queue_pairs, 0.5) as queue_pairs,
+        quantile_disc(run_sums.packets, 0.5) as packets,
+        quantile_disc(run_sums.messages, 0.5) as messages,
+        quantile_disc(run_sums.message_bytes, 0.5) as message_bytes,
+        quantile_disc(run_sums.read_requests, 0.5) as read_requests,
+        quantile_disc(run_sums.lost_packets, 0.5) as lost_packets,
+        quantile_disc(run_sums.resent_packets, 0.5) as resent_packets,
+        quantile_disc(run_sums.repeated_packets, 0.5) as repeated_packets,
+        quantile_disc(run_sums.naks, 0.5) as nak_packets,
+        quantile_disc(run_sums.congestion_notifications, 0.5) as cnp_packets,
+        quantile_disc(run_sums.marked_packets, 0.5) as marked_packets,
+        quantile_disc(run_sums.rtt_samples, 0.5) as rtt_samples,
+        median(run_sums.rtt_min_ns) / 1e3 as least_rtt_us,
+        median(run_sums.rtt_mean_ns) / 1e3 as mean_rtt_us,
+    from run_sums
     inner join point_runs using (run)
     inner join points on point_runs.point = points.point
     group by all

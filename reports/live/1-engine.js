@@ -67,8 +67,8 @@ const answered = async (connection, end) =>
 const ask = async (connection, sql) => {
   const asked = sql.replace(/[\s;]+$/, "");
   if (!isRows(asked)) {
-    const said = texts(await connection.query(asked));
-    return { ...said, types: said.names.map(() => "VARCHAR"), count: said.rows.length };
+    const answer = texts(await connection.query(asked));
+    return { ...answer, types: answer.names.map(() => "VARCHAR"), count: answer.rows.length };
   }
   await connection.query(`create or replace temp table answer as from (\n${asked}\n)`);
   const types = await connection.query("select column_type from (describe answer)");

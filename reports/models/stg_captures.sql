@@ -53,12 +53,12 @@ shifted as (
     select
         filled.* replace (
             case
-                when not is_told(first_time, low_ns, high_ns) then null
+                when not is_in_time_range(first_time, low_ns, high_ns) then null
                 when shift_ns is null then first_time
                 else earlier(first_time, shift_ns)
             end as first_time,
             case
-                when not is_told(last_time, low_ns, high_ns) then null
+                when not is_in_time_range(last_time, low_ns, high_ns) then null
                 when shift_ns is null then last_time
                 else earlier(last_time, shift_ns)
             end as last_time

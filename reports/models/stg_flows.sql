@@ -66,8 +66,8 @@ filled as (
 bounded as (
     select
         * exclude (low_ns, high_ns),
-        is_told(first_time, low_ns, high_ns) as has_first,
-        is_told(last_time, low_ns, high_ns) as has_last,
+        is_in_time_range(first_time, low_ns, high_ns) as has_first,
+        is_in_time_range(last_time, low_ns, high_ns) as has_last,
     from filled
     left join time_ranges using (run)
     where

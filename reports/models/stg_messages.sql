@@ -37,8 +37,8 @@ shifted as (
     left join clock_shifts using (run, host)
     left join time_ranges using (run)
     where
-        is_told(first_time, low_ns, high_ns)
-        and is_told(last_time, low_ns, high_ns)
+        is_in_time_range(first_time, low_ns, high_ns)
+        and is_in_time_range(last_time, low_ns, high_ns)
 )
 
 select * from shifted

@@ -34,7 +34,7 @@ shifted as (
     from filled
     left join clock_shifts using (run, host)
     left join time_ranges using (run)
-    where is_told(bin_start, low_ns, high_ns)
+    where is_in_time_range(bin_start, low_ns, high_ns)
 )
 
 select * from shifted

@@ -79,7 +79,7 @@ def test_the_words_of_a_shells_command_stay_as_they_are():
         ("a -o out --pack", "--pack"),
     ],
 )
-def test_what_is_wrong_is_told(words, message):
+def test_what_is_wrong_is_reported(words, message):
     with pytest.raises(FlowsweepError) as caught:
         parsed("parse", *words.split())
     assert message in caught.value.what
@@ -122,7 +122,7 @@ def test_no_command_is_an_error_with_the_list(command, words):
     assert "usage: flowsweep" in done.stderr
 
 
-def test_an_unknown_command_is_told_with_the_known_ones(command):
+def test_an_unknown_command_is_reported_with_the_known_ones(command):
     done = command("flowsweep", "prase", "a.pcap")
     assert done.returncode == 2
     assert "flowsweep prase: no such command" in done.stderr

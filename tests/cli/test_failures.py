@@ -88,7 +88,7 @@ def test_the_systems_errors_in_the_words_of_a_library_have_it_too(capsys):
 
 
 @pytest.mark.parametrize("before", ["", "Detached database 'made', but CHECKPOINT failed. " * 20])
-def test_a_full_folder_of_temporary_files_is_told_with_its_remedy(before, capsys):
+def test_a_full_folder_of_temporary_files_is_reported_with_its_remedy(before, capsys):
     """As DuckDB tells it, which has its own error for what the system said."""
     place = f"{tempfile.gettempdir()}/.flowsweep-1/made.duckdb"
     failure = ValueError(f'{before}Could not write file "{place}": No space left on device')
@@ -107,7 +107,7 @@ def test_what_commands_tell_keeps_its_exit_code(capsys):
     assert capsys.readouterr().err == "error: lost\nerror: wrong\nstopped\n"
 
 
-def test_memory_that_is_not_there_is_told(tmp_path):
+def test_memory_that_is_not_there_is_reported(tmp_path):
     """In Python's own part of a command; what libraries of C do is theirs."""
     (tmp_path / "runs/one").mkdir(parents=True)
     (tmp_path / "runs/one/run.json").write_text('{"a": [' + "1," * 3_900_000 + "1]}")
@@ -168,7 +168,7 @@ def shut(tmp_path, root):
     ],
     ids=" ".join,
 )
-def test_a_place_that_may_not_be_used_is_told_with_the_remedy(words, shut):
+def test_a_place_that_may_not_be_used_is_reported_with_the_remedy(words, shut):
     done = subprocess.run(
         [sys.executable, "-m", "flowsweep", *words],
         capture_output=True,

@@ -69,7 +69,7 @@ def test_what_runs_beside_it_decides_what_the_run_is(load):
     assert experiment.load(path).find_run("nqueens-beside_jigsaw-r1").spec_hash() != once
 
 
-def test_the_testbed_is_told_of_both_programs(load, tmp_path):
+def test_the_testbed_gets_both_programs(load, tmp_path):
     run = load("beside: [jigsaw]").run_at({"beside": "jigsaw", "hosts": "1"})
     made = workloads.find(run.workload).on(describe.spec_of(run), run, tmp_path / "app.json")
     other = made.beside

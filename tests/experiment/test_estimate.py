@@ -102,7 +102,7 @@ def test_runs_of_an_earlier_program_are_looked_at(plan, tmp_path):
     assert estimate(runs, tmp_path, quick=True).missing == 1
 
 
-def test_one_run_and_none_are_told_as_such(plan, tmp_path):
+def test_one_run_and_none_are_reported_as_such(plan, tmp_path):
     one = plan()[:1]
     assert str(estimate([], tmp_path)) == "there is no run to be made"
     assert str(estimate(one, tmp_path)).startswith("1 of 1 run to be made, ")

@@ -100,7 +100,7 @@ def test_a_pass_is_chosen_once(file, runs):
     "text", ["{", "[]", '{"points": 3}', '{"points": [{"set": {}}]}', '{"points": [{"set": 1}]}',
              '{"points": [{"set": {"rtt": "8ms"}, "x": 1}]}', "{}"]
 )  # fmt: skip
-def test_a_damaged_pass_is_told(file, runs, text):
+def test_a_damaged_pass_is_reported(file, runs, text):
     path = refined.path(runs, 1)
     path.parent.mkdir()
     path.write_text(text)
@@ -109,7 +109,7 @@ def test_a_damaged_pass_is_told(file, runs, text):
     assert str(path) in str(caught.value)
 
 
-def test_a_pass_at_an_impossible_point_is_told(file, runs):
+def test_a_pass_at_an_impossible_point_is_reported(file, runs):
     keep(runs, 1, {"rtt": "-8ms"})
     with pytest.raises(FlowsweepError, match="rtt"):
         experiment.load(file, runs).plan()

@@ -66,6 +66,6 @@ def test_segments_of_one_time_are_dealt_by_the_packets_of_each_message():
     assert stream.passage(5, 5, 1) is None
 
 
-def test_delivered_at_an_unknown_time_is_told_apart():
+def test_delivered_at_an_unknown_time_is_distinguished():
     stream = Stream([Segment(0, 0, 10, None, None, True)])
     assert stream.passage(0, 0, 1) == ((None, None), None, True)

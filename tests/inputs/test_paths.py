@@ -78,7 +78,7 @@ def test_other_readers_decode_alike(tables):
     }
 
 
-def test_a_folder_that_duckdb_cannot_be_told_of_is_refused(tables):
+def test_a_folder_that_duckdb_cannot_name_is_refused(tables):
     results = tables("a\\b")
     with pytest.raises(FlowsweepError, match="tables cannot be read from this folder") as caught:
         Warehouse(results).select("select * from file_flows")

@@ -145,7 +145,7 @@ def test_pydantic_is_not_imported_to_parse(tmp_path, root):
         (b"", ["line 1: this is not JSON"]),
     ],
 )
-def test_json_that_cannot_be_used_is_told_with_its_place(content, parts, tmp_path):
+def test_json_that_cannot_be_used_is_reported_with_its_place(content, parts, tmp_path):
     path = tmp_path / "x.json"
     path.write_bytes(content)
     with pytest.raises(FlowsweepError) as caught:

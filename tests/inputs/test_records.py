@@ -79,7 +79,7 @@ def row(tmp_path):
         ({"application": {"ranks": [1, {"rank": "0"}]}}, "application.ranks[1].rank", "a whole"),
     ],
 )
-def test_a_wrong_value_is_told_with_its_place(record, place, expected, row):
+def test_a_wrong_value_is_reported_with_its_place(record, place, expected, row):
     with pytest.raises(FlowsweepError) as caught:
         row(record)
     message = str(caught.value)
@@ -158,7 +158,7 @@ def test_every_character_that_is_none_of_xml_is_seen_in_a_chart(code):
     assert is_seen == (inline.printable(chr(code)) != chr(code))
 
 
-def test_a_key_that_is_almost_right_is_told(tmp_path, capsys):
+def test_a_key_that_is_almost_right_is_reported(tmp_path, capsys):
     folder = tmp_path / "runs/r1"
     folder.mkdir(parents=True)
     (folder / "run.json").write_text('{"completion": 12.3, "axis": {}, "mine": 1, "host": 2}')

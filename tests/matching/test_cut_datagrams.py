@@ -109,7 +109,7 @@ def test_a_gap_in_one_capture_makes_no_cut_datagrams(fates):
 
 
 @pytest.mark.parametrize("version", [4, 6])
-def test_datagrams_of_one_length_are_told_apart_by_what_they_carry(version: int, fates):
+def test_datagrams_of_one_length_are_distinguished_by_what_they_carry(version: int, fates):
     """As those of RTP: without identifications, several under way at once, and of each loss one."""
     made = Sender(version, most=16)
     whole = [(t, frame) for t, frame in made.datagrams if len(frame) >= SIZE]
@@ -140,7 +140,7 @@ def test_an_identification_that_comes_again_is_of_another_datagram(carries: str,
 
 
 @pytest.mark.parametrize("version", [4, 6])
-def test_pings_are_told_apart_by_their_numbers(version: int, fates):
+def test_pings_are_distinguished_by_their_numbers(version: int, fates):
     """Though several are under way at once, all of one length, and none has an identification."""
     made = Sender(version, most=1)
     protocol, kind = (1, 8) if version == 4 else (58, 128)

@@ -55,7 +55,7 @@ def end_fates(rows: pl.DataFrame) -> list[tuple[str, str]]:
     return rows.select("fate", "evidence").rows()
 
 
-def test_a_packet_that_never_arrives_is_lost_and_its_repetition_is_told_apart(fates):
+def test_a_packet_that_never_arrives_is_lost_and_its_repetition_is_distinguished(fates):
     sent = [segment(1, 10), segment(101, 11), segment(201, 12), segment(101, 13)]
     at_a = [(0, sent[0]), (1, sent[1]), (2, sent[2]), (30, sent[3])]
     at_b = [(10, sent[0]), (12, sent[2]), (40, sent[3])]
@@ -104,7 +104,7 @@ def test_copies_overtaking_and_packets_that_the_sender_lacks(fates):
     assert rows.height == 9
 
 
-def test_packets_alike_are_told_where_all_arrive_and_unknown_where_one_does_not(fates):
+def test_packets_alike_are_reported_where_all_arrive_and_unknown_where_one_does_not(fates):
     alike, other = datagram(b"beat"), datagram(b"other")
     at_a = [(n, alike) for n in range(3)] + [(3, other), (100, acknowledge(1, 7))]
     at_b = [(20 + n, alike) for n in range(3)] + [(23, other), (90, acknowledge(1, 7))]

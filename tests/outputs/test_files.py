@@ -139,7 +139,7 @@ def test_what_is_no_file_is_no_lock(tmp_path, elsewhere, kind):
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_who_holds_a_lock_is_told_and_a_dead_owner_frees_it(tmp_path):
+def test_who_holds_a_lock_is_reported_and_a_dead_owner_frees_it(tmp_path):
     owner = holding("locks.locked(pathlib.Path(sys.argv[1], 'lock'))", tmp_path)
     messages = []
 
@@ -163,7 +163,7 @@ def test_what_a_lock_file_says_cannot_reach_the_terminal(tmp_path):
     os.close(descriptor)
 
 
-def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
+def test_a_file_system_without_locks_is_reported(tmp_path, monkeypatch):
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 

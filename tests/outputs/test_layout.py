@@ -57,7 +57,7 @@ def test_a_run_that_is_ingested_again_is_there_once(results, nursery):
     ]  # fmt: skip
 
 
-def test_what_cannot_be_moved_is_told(results, monkeypatch):
+def test_what_cannot_be_moved_is_reported(results, monkeypatch):
     lay_out_by_table(results / "tables")
 
     def refuse(*_: object) -> None:

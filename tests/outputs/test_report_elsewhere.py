@@ -34,7 +34,7 @@ def experiment(measured, tmp_path) -> Path:
     return folder
 
 
-def test_a_full_folder_for_temporary_files_is_told_and_the_next_report_is_whole(
+def test_a_full_folder_for_temporary_files_is_reported_and_the_next_report_is_whole(
     namespaces, experiment, tmp_path
 ):
     (tmp_path / "small").mkdir()

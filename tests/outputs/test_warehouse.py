@@ -38,7 +38,7 @@ def test_what_has_changed_is_read_again(nursery, experiment):
         assert packets(warehouse) == 2 * 30
 
 
-def test_a_change_that_no_lock_kept_away_is_told(experiment):
+def test_a_change_that_no_lock_kept_away_is_reported(experiment):
     """As another machine makes it over NFS."""
     warehouse = Warehouse(experiment)
     tables = experiment / "tables"

@@ -21,7 +21,7 @@ from containerfile import ROOT, Stage, stages
 
 SKIPPED = 77
 SUITE = "bookworm"
-OF_THIS_MACHINE = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf")
+MACHINE_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf")
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 #: Their place in a root that is made.
 TRUSTED = "/certificates.pem"
@@ -84,7 +84,7 @@ class Built:
         self._with_rust = False
         self.environment = {"PATH": SYSTEM, "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"}
         run(["cp", "-a", "--reflink=auto", fresh, root])
-        for name in OF_THIS_MACHINE:
+        for name in MACHINE_FILES:
             if Path(name).exists():
                 shutil.copy(name, root / name[1:])
         for folder in ("etc/apt/apt.conf.d", "etc/apt/sources.list.d"):

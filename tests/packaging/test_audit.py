@@ -80,7 +80,7 @@ def test_the_stages_of_the_container_begin_with_one_image(images, capsys, text, 
     assert message in capsys.readouterr().out
 
 
-def test_the_image_that_no_digest_locks_is_told_with_the_remedy(tmp_path: Path) -> None:
+def test_the_image_that_no_digest_locks_is_reported_with_the_remedy(tmp_path: Path) -> None:
     text = (ROOT / "Containerfile").read_text()
     done = audit(tmp_path)
     (line,) = [line for line in done.stdout.splitlines() if "digest of the image" in line]

@@ -8,7 +8,7 @@ from flowsweep import content
 from flowsweep.errors import FlowsweepError
 
 #: Modules that look at their own place, and for what that is of the package itself.
-OF_THE_PACKAGE = {
+PACKAGE_FILES = {
     "content.py",
     "testbed/machines/keeper/__init__.py",  # the parts of the script that is copied to machines
     "testbed/slurm/links.py",  # likewise
@@ -23,7 +23,7 @@ def test_nothing_else_looks_for_the_checkout(root):
         for path in package.rglob("*.py")
         if "__file__" in path.read_text()
     }
-    assert found == OF_THE_PACKAGE
+    assert found == PACKAGE_FILES
 
 
 def test_content_of_a_checkout_is_that_of_its_top(root):

@@ -111,7 +111,7 @@ def test_several_files_are_one_capture_whatever_their_order(capture: Path, tmp_p
         (b"\x1f\x8b" + bytes(40), "cannot be unpacked"),
     ],
 )
-def test_what_is_no_capture_is_said_at_once(tmp_path: Path, content: bytes, found: str) -> None:
+def test_what_is_no_capture_is_stated_at_once(tmp_path: Path, content: bytes, found: str) -> None:
     path = tmp_path / "trace.pcap"
     path.write_bytes(content)
     with pytest.raises(CaptureError) as error:

@@ -60,7 +60,7 @@ def path(tmp_path: Path, content: bytes) -> Path:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("length", [edge(1000), edge(1000) + 500, edge(6000), HEAD + (4 << 20)])
-def test_a_file_that_is_cut_while_it_is_read_is_told(
+def test_a_file_that_is_cut_while_it_is_read_is_reported(
     path: Path, tmp_path: Path, threads: int, length: int
 ) -> None:
     done = parse_while(path, tmp_path / "out", lambda: os.truncate(path, length), threads)
@@ -76,7 +76,7 @@ def test_a_file_that_is_cut_while_it_is_read_is_told(
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("more", [RECORD, 7, 5_000_000])
-def test_a_file_that_grows_is_read_as_far_as_it_was_and_that_is_said(
+def test_a_file_that_grows_is_read_as_far_as_it_was_and_that_is_stated(
     path: Path, tmp_path: Path, threads: int, more: int
 ) -> None:
     def grow() -> None:
@@ -90,7 +90,9 @@ def test_a_file_that_grows_is_read_as_far_as_it_was_and_that_is_said(
     assert f"expected  the {edge(PACKETS)} bytes that there were at opening" in done.stderr
 
 
-def test_a_file_that_is_written_over_is_told(path: Path, tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_written_over_is_reported(
+    path: Path, tmp_path: Path, content: bytes
+) -> None:
     def write() -> None:
         with path.open("r+b") as stream:
             stream.seek(edge(11_000))
@@ -101,7 +103,7 @@ def test_a_file_that_is_written_over_is_told(path: Path, tmp_path: Path, content
     assert "found     a file that was written to while it was read" in done.stderr
 
 
-def test_a_file_that_is_replaced_is_read_as_it_was_and_that_is_said(
+def test_a_file_that_is_replaced_is_read_as_it_was_and_that_is_stated(
     path: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
@@ -127,7 +129,7 @@ def test_what_does_not_change_the_content_is_no_damage(
     assert done.returncode == 0, done.stderr
 
 
-def test_a_compressed_file_that_grows_is_told(path: Path, tmp_path: Path) -> None:
+def test_a_compressed_file_that_grows_is_reported(path: Path, tmp_path: Path) -> None:
     packed = tmp_path / "a.pcap.zst"
     subprocess.run(["zstd", "-q", path, "-o", packed], check=True)
 

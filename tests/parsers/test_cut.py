@@ -29,7 +29,7 @@ PACK: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("suffix", PACK)
-def test_where_the_end_lacks_it_is_told(tmp_path: Path, suffix: str) -> None:
+def test_where_the_end_lacks_it_is_reported(tmp_path: Path, suffix: str) -> None:
     draw = random.Random(1)
     frame = tcp("10.0.0.1", 1000, "10.0.0.2", 80, payload=60)
     frames = [frame[:54] + draw.randbytes(60) for _ in range(PACKETS)]
@@ -54,7 +54,7 @@ def test_where_the_end_lacks_it_is_told(tmp_path: Path, suffix: str) -> None:
         assert pl.DataFrame(flowsweep.read_captures(path))["packets"].sum() == PACKETS
 
 
-def test_lz4_that_is_cut_between_two_blocks_is_told(tmp_path: Path) -> None:
+def test_lz4_that_is_cut_between_two_blocks_is_reported(tmp_path: Path) -> None:
     """Where a block ends a record does, too: nothing but the end mark tells that more came."""
     draw = random.Random(1)
     frame = tcp("10.0.0.1", 1000, "10.0.0.2", 80, payload=954)

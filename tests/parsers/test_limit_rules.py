@@ -252,7 +252,7 @@ def test_who_wakes_up_for_an_acknowledgement_is_limited_by_the_send_buffer(tmp_p
     assert found["sender"] > 0.9, found
 
 
-def test_a_send_buffer_is_not_told_from_a_small_congestion_window_after_a_loss(
+def test_a_send_buffer_is_not_distinguished_from_a_small_congestion_window_after_a_loss(
     tmp_path: Path,
 ) -> None:
     found = released(tmp_path, reaction_ns=40_000, again=100)
@@ -390,7 +390,7 @@ def test_who_writes_at_any_time_after_a_round_trip_limits_itself(tmp_path: Path)
     assert found["app"] > 0.9, found
 
 
-def test_beside_the_receiver_nothing_is_told(tmp_path: Path) -> None:
+def test_beside_the_receiver_nothing_is_reported(tmp_path: Path) -> None:
     # There acknowledgements follow at once, and what they let go comes a round trip later.
     syn = tcp(*SENDER, *RECEIVER, flags=SYN, mss=MSS)
     syn_ack = tcp(*RECEIVER, *SENDER, SYN_ACK, 0, ack=1, window=60_000, mss=MSS)

@@ -141,8 +141,8 @@ def test_most_of_a_pure_phase_is_in_its_class(
             assert found[truth] >= LEAST * known, found
             # After a loss a short segment under way may be the end of a write, or what the network
             # let go: headers do not tell.
-            untold = 0.2 if phase[0] == "lossy" else 1 - LEAST
-            assert found["unknown"] <= untold * sum(found.values()), found
+            most_unknown = 0.2 if phase[0] == "lossy" else 1 - LEAST
+            assert found["unknown"] <= most_unknown * sum(found.values()), found
 
     holds(check)
 

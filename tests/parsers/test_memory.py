@@ -60,7 +60,7 @@ def parse(
     )  # fmt: skip
 
 
-def is_told(done: subprocess.CompletedProcess[str], output: Path) -> bool:
+def is_out_of_memory(done: subprocess.CompletedProcess[str], output: Path) -> bool:
     """The error is one, names what took the memory and where, and no file is left."""
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("error:") == 1
@@ -76,7 +76,7 @@ def is_told(done: subprocess.CompletedProcess[str], output: Path) -> bool:
 def test_a_flood_ends_at_the_memory_given(capture: Path, tmp_path: Path, threads: int) -> None:
     options = ("--memory", "64MiB", "--threads", threads)
     done = parse(capture, tmp_path, *options, limit=3 << 30, kind=resource.RLIMIT_AS)
-    assert is_told(done, tmp_path)
+    assert is_out_of_memory(done, tmp_path)
     assert "at most 67 MB, as --memory says" in done.stderr
 
 
@@ -88,7 +88,7 @@ def test_a_flood_ends_before_a_limit_of_the_process_ends_it(
 ) -> None:
     limit = megabytes * MB - (150 * MB if kind == resource.RLIMIT_DATA else 0)
     done = parse(capture, tmp_path, "--threads", threads, limit=limit, kind=kind)
-    assert is_told(done, tmp_path)
+    assert is_out_of_memory(done, tmp_path)
     assert "three quarters of what ulimit -" in done.stderr
 
 

@@ -99,7 +99,7 @@ def test_a_cut_capture_keeps_its_packets_and_says_what_was_lost(tmp_path: Path) 
     assert captures["truncated_tail"].to_list() == [True]
 
 
-def test_a_capture_without_a_whole_packet_is_not_said_to_need_nothing(tmp_path: Path) -> None:
+def test_a_capture_without_a_whole_packet_is_not_reported_to_need_nothing(tmp_path: Path) -> None:
     path = tmp_path / "cut.pcap"
     path.write_bytes(some_packets()[:25])
     done = flowsweep("parse", path, "--output", tmp_path / "out")
@@ -131,7 +131,7 @@ def test_no_remedy_is_needed_only_where_hardly_anything_was_lost(
     )
 
 
-def test_packets_that_cannot_be_decoded_are_told(tmp_path: Path) -> None:
+def test_packets_that_cannot_be_decoded_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "strange.pcap"
     content = some_packets()
     path.write_bytes(content[:20] + (9999).to_bytes(4, "little") + content[24:])
@@ -160,7 +160,7 @@ def test_a_failed_command_leaves_nothing_behind(tmp_path: Path, content: bytes) 
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_no_room_for_a_table_is_told_with_its_name(tmp_path: Path, threads: int) -> None:
+def test_no_room_for_a_table_is_reported_with_its_name(tmp_path: Path, threads: int) -> None:
     (tmp_path / "a.pcap").write_bytes(some_packets())
     tables = tmp_path / "tables"
     words = ["parse", tmp_path / "a.pcap", "--output", tables, "--threads", threads]
@@ -184,7 +184,7 @@ def test_no_room_for_a_table_is_told_with_its_name(tmp_path: Path, threads: int)
 
 
 @pytest.mark.parametrize("below", ["", "tables"])
-def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path, below: str) -> None:
+def test_a_file_in_the_place_of_the_folder_is_reported(tmp_path: Path, below: str) -> None:
     (tmp_path / "a.pcap").write_bytes(some_packets())
     (tmp_path / "taken").touch()
     folder = tmp_path / "taken" / below
@@ -368,7 +368,7 @@ def test_a_reader_that_went_away_is_no_error(tmp_path: Path, buffered: bool) -> 
 
 
 @pytest.mark.parametrize("buffered", [True, False])
-def test_a_full_disk_behind_stdout_is_said(tmp_path: Path, buffered: bool) -> None:
+def test_a_full_disk_behind_stdout_is_stated(tmp_path: Path, buffered: bool) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(some_packets())
     with Path("/dev/full").open("wb") as full:

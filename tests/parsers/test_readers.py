@@ -145,7 +145,7 @@ SPARK_READS = {
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_spark_is_told_a_type_for_every_column(folder: Path, table: str) -> None:
+def test_spark_gets_a_type_for_every_column(folder: Path, table: str) -> None:
     pyarrow = pytest.importorskip("pyarrow.parquet")
     file = pyarrow.ParquetFile(table_of(folder, table))
     schema = json.loads(file.metadata.metadata[SPARK_SCHEMA])

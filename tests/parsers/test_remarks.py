@@ -51,7 +51,7 @@ def test_bytes_of_probes_are_not_sent_again_in_the_list_of_flows() -> None:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-def test_a_mirror_of_one_direction_is_told_of(side: int, tmp_path: Path) -> None:
+def test_a_mirror_of_one_direction_is_reported(side: int, tmp_path: Path) -> None:
     made = whole(Kind())
     made.packets = [packet for packet in made.packets if (packet[1][29] == 2) == bool(side)]
     assert "note 1 TCP connection with packets of one direction alone" in texts(
@@ -61,7 +61,7 @@ def test_a_mirror_of_one_direction_is_told_of(side: int, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("end", [26, 30])
 @pytest.mark.parametrize(("late", "is_noted"), [(20 * US, True), (50 * MS, False)])
-def test_both_sides_of_a_translation_are_told_of(
+def test_both_sides_of_a_translation_are_reported(
     end: int, late: int, is_noted: bool, tmp_path: Path
 ) -> None:
     """Of one address: 10.0.0.1 is 10.9.0.1 behind it, or 10.0.0.2 is 10.9.0.2."""

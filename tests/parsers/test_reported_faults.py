@@ -96,14 +96,14 @@ def test_a_super_packet_is_as_long_as_it_is() -> None:
     assert found["flows"]["largest_packet_bytes"][0] == 65_200
 
 
-def test_equal_ports_in_two_vlans_are_told_apart_by_their_numbers() -> None:
+def test_equal_ports_in_two_vlans_are_distinguished_by_their_numbers() -> None:
     flows = thread("31")["flows"]
     assert flows["connection"].to_list() == [0, 0, 1, 1]
     assert flows["vlan"].to_list() == [10, 10, 20, 20]
     assert flows["retransmitted_packets"].sum() == flows["out_of_order_packets"].sum() == 0
 
 
-def test_datagrams_in_two_networks_are_told_apart_where_networks_count(tmp_path: Path) -> None:
+def test_datagrams_in_two_networks_are_distinguished_where_networks_count(tmp_path: Path) -> None:
     frame = udp("10.0.0.1", 9, "10.0.0.2", 9, payload=100)
     tagged = [frame[:12] + b"\x81\x00" + bytes([0, vlan]) + frame[12:] for vlan in (10, 20)]
     path = tmp_path / "a.pcap"

@@ -60,7 +60,7 @@ def test_an_acknowledgement_is_one_sample_of_the_segment_that_made_it(tmp_path: 
     assert (row["rtt_samples"], row["rtt_min_ns"], row["rtt_max_ns"]) == (1, 10 * MS, 10 * MS)
 
 
-def test_a_block_that_was_told_before_leaves_the_sample_to_what_is_new(tmp_path: Path) -> None:
+def test_a_block_that_was_reported_before_leaves_the_sample_to_what_is_new(tmp_path: Path) -> None:
     packets = [
         *((number * MS, data(1 + number * 100)) for number in range(4)),
         (10 * MS, ack(101)),

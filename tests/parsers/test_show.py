@@ -41,7 +41,7 @@ def test_three_pauses_make_four_messages(
 
 
 @pytest.mark.usefixtures("narrow")
-def test_messages_that_were_queued_or_seen_far_away_are_told_of(
+def test_messages_that_were_queued_or_seen_far_away_are_reported(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # BBR at both hosts: requests are seen beside their sender, answers far from it.
@@ -86,7 +86,7 @@ def flows(rtt_there_ns: int | None, rtt_back_ns: int | None) -> pl.DataFrame:
         (None, None, "cannot tell: no top flow was captured beside its sender"),
     ],
 )
-def test_limits_are_told_only_beside_the_sender(
+def test_limits_are_reported_only_beside_the_sender(
     there: int | None, back: int | None, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     summary = Summary("a.pcap", ["ETHERNET"], 96, 1, 1.0, 18, 3_001_000, 1, damaged=False)
@@ -188,7 +188,9 @@ def test_time_that_goes_back_counts_from_the_earliest_packet(
 
 
 @pytest.mark.usefixtures("narrow")
-def test_damage_is_told_with_its_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_is_reported_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     whole = pcap([(0, udp("10.0.0.1", 1, "10.0.0.2", 2))])
     lines = shown(tmp_path / "a.pcap", whole + bytes(7), capsys)
     start = next(number for number, line in enumerate(lines) if line.startswith("  bad "))
@@ -199,7 +201,7 @@ def test_damage_is_told_with_its_place(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_packets_that_were_all_captured_twice_are_told_of(times: int, tmp_path: Path) -> None:
+def test_packets_that_were_all_captured_twice_are_reported(times: int, tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(
         pcap([

@@ -54,11 +54,11 @@ def flows(tmp_path: Path) -> Flows:
     return Flows(tmp_path)
 
 
-def opened(mine_options: bytes = b"", their_options: bytes = b"") -> list[bytes]:
+def opened(client_options: bytes = b"", server_options: bytes = b"") -> list[bytes]:
     """A handshake: both sides number from 100."""
     return [
-        from_client(SYN, seq=99, options=mine_options),
-        from_server(SYN | ACK, seq=99, ack=100, options=their_options),
+        from_client(SYN, seq=99, options=client_options),
+        from_server(SYN | ACK, seq=99, ack=100, options=server_options),
         from_client(seq=100, ack=100),
     ]
 

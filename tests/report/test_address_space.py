@@ -21,7 +21,7 @@ def limited(size: int) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("size", [8 * GIB, svg.ROOM_BYTES])
-def test_too_small_a_limit_is_told_before_the_work(tmp_path: Path, size: int) -> None:
+def test_too_small_a_limit_is_reported_before_the_work(tmp_path: Path, size: int) -> None:
     experiment(tmp_path)
     command = [sys.executable, "-m", "flowsweep", "report", tmp_path]
     done = subprocess.run(

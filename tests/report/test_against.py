@@ -153,7 +153,7 @@ def test_one_run_has_no_interval(tmp_path: Path) -> None:
     assert "no interval at 1, of too few runs" in (differences.first(compared((a, b))) or "")
 
 
-def test_nothing_in_common_is_said(tmp_path: Path) -> None:
+def test_nothing_in_common_is_stated(tmp_path: Path) -> None:
     a = tiny.runs(tmp_path / "a", runs({1.0: 1.0}))
     b = tiny.runs(tmp_path / "b", runs({1.0: 1.0}, app="other"))
     assert differences.first(compared((a, b))) == (

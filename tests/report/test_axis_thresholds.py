@@ -67,7 +67,7 @@ def test_axes_without_a_mild_end_have_none(tmp_path: Path) -> None:
     assert made(tmp_path, "links", {1: 1.0, 2: 0.8, 4: 0.7}, 1) == []
 
 
-def test_a_line_without_valid_runs_is_told(tmp_path: Path) -> None:
+def test_a_line_without_valid_runs_is_reported(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [
         tiny.run("a", baseline=True, loss=0.0),
         tiny.run("b", loss=0.1, status="invalid", reason="late"),
@@ -85,7 +85,7 @@ def test_a_line_without_valid_runs_is_told(tmp_path: Path) -> None:
         ("buffer_bytes", 262_144, 65_536, "64 KiB"),
     ],
 )
-def test_why_nothing_can_be_told_names_values_as_the_verdict_does(
+def test_why_nothing_can_be_reported_names_values_as_the_verdict_does(
     tmp_path: Path, column: str, mild: float, hard: float, place: str
 ) -> None:
     tiny.runs(tmp_path, [

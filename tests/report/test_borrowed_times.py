@@ -64,7 +64,7 @@ def test_the_page_says_why(borrowed: Path) -> None:
     assert "no peak is known" in html
 
 
-def test_what_is_said_adds_up(borrowed: Path) -> None:
+def test_what_is_stated_adds_up(borrowed: Path) -> None:
     warehouse = Warehouse(borrowed)
     names = figure_names(warehouse.catalog.folder)
     assert [str(one) for one in adds_up.contradictions(warehouse, names)] == []

@@ -89,7 +89,7 @@ def test_each_run_has_a_row_of_its_own(experiment: Path) -> None:
     assert hosts == {"client": "client", "laptop": "laptop", "torn": "pc", "web": "web"}
 
 
-def test_what_is_said_adds_up(experiment: Path) -> None:
+def test_what_is_stated_adds_up(experiment: Path) -> None:
     warehouse = Warehouse(experiment)
     names = figure_names(warehouse.catalog.folder)
     assert [str(one) for one in adds_up.contradictions(warehouse, names)] == []
@@ -195,7 +195,7 @@ def test_messages_a_second_do_not_depend_on_the_length_of_other_runs(experiment:
     assert sum(row["messages"] for row in client_rows) == 13
 
 
-def test_a_long_silence_is_cut_out_of_the_axis_and_told(experiment: Path, html: str) -> None:
+def test_a_long_silence_is_cut_out_of_the_axis_and_reported(experiment: Path, html: str) -> None:
     rows = Warehouse(experiment).rows("throughput_series").to_dicts()
     sent = [row for row in rows if row["run"] == "laptop" and row["direction"] == "out"]
     assert [row["cut_before_s"] for row in sent if row["cut_before_s"]] == [86_399.9]
@@ -229,7 +229,7 @@ def test_pauses_of_a_program_that_comes_and_goes_are_not_cut(tmp_path: Path) -> 
     assert Warehouse(tmp_path).rows("throughput_series")["cut_before_s"].sum() == 0
 
 
-def test_the_range_of_dates_is_told(html: str) -> None:
+def test_the_range_of_dates_is_reported(html: str) -> None:
     assert "captured 2026-01-01 to 2026-01-02" in html
 
 

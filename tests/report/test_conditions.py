@@ -13,7 +13,7 @@ from flowsweep.analysis.capture_summary import facts
 from flowsweep.warehouse import Warehouse
 
 #: By column of `captures`: what is said of 20 of 10,000 packets, the grade, what it forbids.
-OF_CAPTURES = {
+CAPTURE_COUNTS = {
     "duplicate_packets": ("20 packets recorded twice", "B", []),
     "reordered_packets": ("20 packets out of time order in the file, put back in order", "B", []),
     "late_packets": ("too late to be reordered", "C", [claims.GAPS]),
@@ -21,7 +21,7 @@ OF_CAPTURES = {
     "times_out_of_range": ("20 packets with an impossible time", "C", [claims.GAPS]),
     "untimed_packets": ("20 packets with no recorded time", "C", [claims.GAPS]),
 }
-OF_FLOWS = {
+FLOW_COUNTS = {
     "outside_window_packets": "20 outside the window",
     "stray_syn_packets": "20 SYN with another number in a live connection",
     "stray_syn_ack_packets": "20 SYN-ACK with another number in a live connection",
@@ -49,9 +49,9 @@ def shown(directory: Path) -> grades.Grade:
     return grades.combine(facts(*tables))
 
 
-@pytest.mark.parametrize("column", OF_CAPTURES)
-def test_a_count_of_packets_is_said_and_graded(tmp_path: Path, column: str) -> None:
-    sentence, letter, forbidden = OF_CAPTURES[column]
+@pytest.mark.parametrize("column", CAPTURE_COUNTS)
+def test_a_count_of_packets_is_stated_and_graded(tmp_path: Path, column: str) -> None:
+    sentence, letter, forbidden = CAPTURE_COUNTS[column]
     made(tmp_path, {column: 20}, {})
     (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
     assert row[column] == 20
@@ -68,18 +68,18 @@ def test_packets_that_were_put_back_in_order_forbid_no_claim_on_gaps(tmp_path: P
     assert "earlier than the one before" not in grade.reasons
 
 
-@pytest.mark.parametrize("column", OF_FLOWS)
-def test_segments_that_change_no_state_are_said(tmp_path: Path, column: str) -> None:
+@pytest.mark.parametrize("column", FLOW_COUNTS)
+def test_segments_that_change_no_state_are_stated(tmp_path: Path, column: str) -> None:
     made(tmp_path, {}, {column: 20})
     (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
     assert "20 segments that a receiver would not accept" in row["grade_reasons"]
-    assert OF_FLOWS[column] in row["grade_reasons"]
+    assert FLOW_COUNTS[column] in row["grade_reasons"]
     grade = shown(tmp_path)
     assert (grade.letter, grade.forbidden) == ("B", [])
     assert grade.reasons == row["grade_reasons"]
 
 
-def test_what_older_tables_do_not_tell_is_not_said(tmp_path: Path) -> None:
+def test_what_older_tables_do_not_tell_is_not_stated(tmp_path: Path) -> None:
     made(tmp_path, {}, {})
     (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
     assert (row["grade"], row["grade_reasons"]) == ("A", "")

@@ -54,7 +54,7 @@ def test_all_kinds_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("arrived", "unexplained"), [(90, 3), (93, 0), (95, -2)])
-def test_what_the_counters_do_not_explain_is_told(
+def test_what_the_counters_do_not_explain_is_reported(
     tmp_path: Path, arrived: int, unexplained: int
 ) -> None:
     row = conserved(tmp_path, {"delivered": 93, "dropped_loss": 7}, sent=100, arrived=arrived)
@@ -77,7 +77,7 @@ def test_frames_that_a_capture_filter_left_out_may_be_those_dropped(tmp_path: Pa
     assert row["unexplained_packets"] == 2
 
 
-def test_nothing_is_told_of_a_network_without_counters(tmp_path: Path) -> None:
+def test_nothing_is_reported_of_a_network_without_counters(tmp_path: Path) -> None:
     """Real machines, or captures of anybody: nobody counted what was dropped between them."""
     record = {"links": [{"between": ["west", "east"]}]}
     tiny.runs(tmp_path, [tiny.run("r", json=json.dumps(record))])
@@ -93,7 +93,7 @@ def test_nothing_is_told_of_a_network_without_counters(tmp_path: Path) -> None:
     )
 
 
-def test_nothing_is_told_where_one_end_was_not_captured(tmp_path: Path) -> None:
+def test_nothing_is_reported_where_one_end_was_not_captured(tmp_path: Path) -> None:
     link = {"delivered": 93, "dropped_loss": 7}
     tiny.runs(tmp_path, [tiny.run("r", json=json.dumps({"emulator": {"links": [LINK | link]}}))])
     tiny.table(tmp_path, "flows", "r", "pc1", [tiny.flow(WEST, EAST, packets=100)])

@@ -52,7 +52,7 @@ def test_points_are_taken_evenly_from_the_first_to_the_last(total: int, room: in
     assert room == 1 or places[-1] == total - 1
 
 
-def test_nothing_is_told_where_all_is_shown() -> None:
+def test_nothing_is_reported_where_all_is_shown() -> None:
     assert cuts.describe(60, 60, "rows", "lightpaths") is None
     assert cuts.describe(60, 1800, "rows", "lightpaths") == (
         "60 of 1,800 rows; all: flowsweep query lightpaths DIR."
@@ -148,7 +148,7 @@ def test_more_applications_than_panels_have_one_each(
     assert all(name in str(valid(figure.chart)) for name in ("farm", "grid"))
 
 
-def test_pairs_with_little_traffic_are_told(
+def test_pairs_with_little_traffic_are_reported(
     experiment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wan_throughput._rank_pairs, "__defaults__", (0.34,))
@@ -172,7 +172,9 @@ def test_the_last_application_keeps_its_panels_of_transfers(
     assert "grid-base" in figure.caption
 
 
-def test_ranks_without_a_row_are_told(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_without_a_row_are_reported(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     everything = transfer_raster.draw(context(experiment))
     assert everything is not None
     assert "ranks are drawn" not in everything.caption
@@ -200,13 +202,13 @@ def test_an_application_with_few_transfers_is_named(
         assert f"Not drawn: {label} (no run has 10 transfers that come and go)" in figure.caption
 
 
-def test_points_off_the_line_of_the_ranks_are_told(experiment: Path) -> None:
+def test_points_off_the_line_of_the_ranks_are_reported(experiment: Path) -> None:
     figure = peak_by_ranks.draw(context(experiment))
     assert figure is not None
     assert "4 of 8 points are drawn; all: flowsweep query peak_by_ranks DIR." in figure.caption
 
 
-def test_points_and_round_trip_times_are_told() -> None:
+def test_points_and_round_trip_times_are_reported() -> None:
     frames = [pl.DataFrame({"x": range(count)}) for count in (points.MAX_ROWS + 6, 4)]
     assert points.note_left_out(frames, "limits") == (
         "28 of 34 points are drawn; all: flowsweep query limits DIR."
@@ -215,7 +217,7 @@ def test_points_and_round_trip_times_are_told() -> None:
     assert packet_intervals.MAX_ROWS < points.MAX_ROWS
 
 
-def test_a_rate_without_limit_has_no_place_on_the_axis_and_is_told(tmp_path: Path) -> None:
+def test_a_rate_without_limit_has_no_place_on_the_axis_and_is_reported(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [
         tiny.run("a", baseline=True, rate_asked_bit_s=None, rate_measured_bit_s=None),
         tiny.run("b", rate_asked_bit_s=1e7, rate_measured_bit_s=1e7),

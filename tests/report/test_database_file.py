@@ -62,7 +62,7 @@ def test_a_copy_that_was_moved_reads_the_files_beside_it(
             connection.execute(f"select * from facts.{name}").fetchall()
 
 
-def test_from_elsewhere_the_folder_is_told(one_app: Path, path: Path) -> None:
+def test_from_elsewhere_the_folder_is_reported(one_app: Path, path: Path) -> None:
     with duckdb.connect(path, read_only=True) as connection:
         with pytest.raises(duckdb.IOException):
             connection.execute("select count(*) from files.flows")

@@ -59,7 +59,7 @@ def test_a_file_that_is_not_whole_is_made_anew(
     assert sent(kept) == WHOLE
 
 
-def test_a_file_that_is_damaged_inside_is_told_once(kept: Path) -> None:
+def test_a_file_that_is_damaged_inside_is_reported_once(kept: Path) -> None:
     for path in files(kept):
         data = path.read_bytes()
         length = int.from_bytes(data[-8:-4], "little")

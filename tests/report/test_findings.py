@@ -82,7 +82,7 @@ def waiting(own: float, rtt: float, link: float, peer: float, **changes: Any) ->
     return point(own, 0, 0, 0, 0, **parts | changes)
 
 
-def test_of_a_wait_for_the_other_side_the_network_and_the_other_host_are_told_apart() -> None:
+def test_of_a_wait_for_the_other_side_the_network_and_the_other_host_are_distinguished() -> None:
     rows = frame(waiting(0.2, 0.3, 0.1, 0.4, baseline=True), waiting(0.1, 0.85, 0, 0.05, **FAR))
     assert held_senders.describe([rows], ["pgbench"]) == (
         "At the baseline waiting for the other side set the pace of pgbench for 80 % of the "
@@ -100,7 +100,7 @@ def test_of_a_wait_whose_other_side_was_not_captured_the_network_took_that_much_
     )
 
 
-def test_what_udp_carries_is_not_told_of_the_application() -> None:
+def test_what_udp_carries_is_not_reported_of_the_application() -> None:
     """A transfer over UDP has a connection of TCP beside it, which is idle."""
     most = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.9999),
             point(1, 0, 0, 0, 0, **FAR, udp_share=0.5)]  # fmt: skip
@@ -120,7 +120,7 @@ def test_one_point_is_compared_with_nothing() -> None:
     )
 
 
-def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
+def test_what_nobody_knows_is_stated_and_nothing_is_excluded() -> None:
     rows = frame(point(0.9, 0, 0, 0, 0.1, baseline=True), point(0.8, 0, 0, 0, 0.2, **FAR))
     assert held_senders.describe([rows], ["lu"]) == (
         "At the baseline the application itself set the pace of lu for 90 % of the sending time; "
@@ -151,13 +151,13 @@ def test_what_nobody_knows_is_said_and_nothing_is_excluded() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_told_is_said_of_whole_directions_or_of_parts(
+def test_what_is_unknown_is_stated_of_whole_directions_or_of_parts(
     unknown: int, reasons: list[str], expected: str | None
 ) -> None:
     assert held_senders.describe_unknown(unknown, reasons) == expected
 
 
-def test_a_pace_is_told_only_where_what_nobody_knows_would_not_change_it() -> None:
+def test_a_pace_is_reported_only_where_what_nobody_knows_would_not_change_it() -> None:
     headers = {"unknown_because": "headers do not show it"}
     unclear = point(0.4, 0, 0, 0.3, 0.3, baseline=True, **headers)
     assert held_senders.describe([frame(unclear)], ["lu"]) == (
@@ -170,7 +170,7 @@ def test_a_pace_is_told_only_where_what_nobody_knows_would_not_change_it() -> No
     )
 
 
-def test_nothing_but_the_application_is_said_so() -> None:
+def test_nothing_but_the_application_is_stated() -> None:
     rows = frame(point(1, 0, 0, 0, 0, baseline=True), point(1, 0, 0, 0, 0, **FAR))
     assert held_senders.describe([rows], ["lu"]).endswith("at no point did anything else hold it.")
 

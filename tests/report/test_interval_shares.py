@@ -83,7 +83,7 @@ def test_a_limit_within_a_coarse_bucket_does_not_move_the_share(tmp_path: Path) 
     assert rows["back_to_back_share"][0] == rows["back_to_back_share_most"][0] == 0.757
 
 
-def test_a_bucket_on_the_limit_is_told_as_a_range(tmp_path: Path) -> None:
+def test_a_bucket_on_the_limit_is_reported_as_a_range(tmp_path: Path) -> None:
     gaps = [100_000] * 50 + [151_500] * 25 + [4_000_000] * 25
     rows = Warehouse(made(tmp_path, gaps)).rows("packet_intervals")
     title, _ = packet_intervals._peaks(rows, RTT_MS)
@@ -100,7 +100,7 @@ def test_the_counts_add_up_to_the_table(tmp_path: Path) -> None:
     ("changes", "grade"),
     [({"time_regressions": 3}, "C"), ({"dropped_kernel": 50}, "C"), ({"dropped_kernel": 500}, "D")],
 )
-def test_gaps_are_not_told_of_a_capture_whose_grade_forbids_it(
+def test_gaps_are_not_reported_of_a_capture_whose_grade_forbids_it(
     tmp_path: Path, changes: dict[str, int], grade: str
 ) -> None:
     warehouse = Warehouse(made(tmp_path, [100_000] * 9, **changes))

@@ -194,7 +194,7 @@ def test_a_table_that_is_too_large_is_named(
     assert "Left out" in made.html
 
 
-def test_a_lack_of_duckdb_is_told_before_the_work(
+def test_a_lack_of_duckdb_is_reported_before_the_work(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(assets.VARIABLE, str(tmp_path))

@@ -75,7 +75,7 @@ FAR = {"merged_possible": None, "at_sender": False}
         ([(1000, FAR)], None, (1, 1)),
     ],
 )
-def test_what_was_queued_together_is_told_with_the_most_that_it_can_be(
+def test_what_was_queued_together_is_reported_with_the_most_that_it_can_be(
     tmp_path: Path, rows: list[Any], most: int | None, shares: tuple[float, float]
 ) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])

@@ -62,7 +62,7 @@ def test_an_empty_answer_has_its_header_and_says_why(
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_no_run_that_counts_is_said_first(tmp_path: Path) -> None:
+def test_no_run_that_counts_is_stated_first(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("r", status="failed")])
     assert "no run counts" in str(Warehouse(tmp_path).lack("mpi_costs"))
 

@@ -165,7 +165,7 @@ def test_a_legend_names_what_is_drawn(tmp_path: Path) -> None:
         assert absent not in html
 
 
-def test_a_capture_that_jumps_in_time_is_drawn_and_said_to_jump(tmp_path: Path) -> None:
+def test_a_capture_that_jumps_in_time_is_drawn_and_reported_to_jump(tmp_path: Path) -> None:
     days = 1529
     late = {"first_time": tiny.T0 + days * DAY_NS, "last_time": tiny.T0 + days * DAY_NS}
     bins = {2: 900, days * DAY_NS // (10 * tiny.MS): 900}
@@ -194,7 +194,7 @@ def test_a_capture_that_jumps_in_time_is_drawn_and_said_to_jump(tmp_path: Path) 
     assert rate == pytest.approx(2 / (days * 86_400), rel=0.01)
 
 
-def test_a_value_without_a_place_on_its_axis_is_told_and_not_drawn(one_app: Path) -> None:
+def test_a_value_without_a_place_on_its_axis_is_reported_and_not_drawn(one_app: Path) -> None:
     rows = pl.DataFrame({"x": [0.0, 5.0]})
     x = charts.field("x:Q", scale=axes.scale(type="log", domain=[1, 10]))
     chart = charts.Chart(rows.to_dicts()).mark("rule").encode(x=x, x2={"datum": 0})
@@ -251,7 +251,7 @@ def test_a_sweep_without_valid_runs_is_drawn_empty(tmp_path: Path) -> None:
     assert "no run is valid at the baseline" in first
 
 
-def test_invalid_runs_are_told_from_the_tables_alone(tmp_path: Path, command: Any) -> None:
+def test_invalid_runs_are_reported_from_the_tables_alone(tmp_path: Path, command: Any) -> None:
     row = tiny.run("a", baseline=True, status="invalid", reason="other programs")
     tiny.runs(tmp_path, [row, tiny.run("b", status="invalid", warmup=True)])
     (tmp_path / "runs/a").mkdir(parents=True)
@@ -332,7 +332,7 @@ def walk(spec: object) -> list[list[dict[str, float]]]:
     return found
 
 
-def test_what_holds_it_back_is_said_above_the_bars(html: str) -> None:
+def test_what_holds_it_back_is_stated_above_the_bars(html: str) -> None:
     figure = html[html.index('<figure id="figure-limits">') :]
     finding = re.search(r'<p class="finding">(.*?)</p>\s*<div class="scroll picture">', figure)
     assert finding

@@ -50,7 +50,7 @@ def test_all_five_papers_are_here() -> None:
     assert {folder.name for folder in FOLDERS} == set(TEXTS)
 
 
-def test_every_value_is_told_whole(paper: Path) -> None:
+def test_every_value_is_reported_whole(paper: Path) -> None:
     found = cells(paper)
     keys = Counter((cell["item"], cell["key"]) for cell in found)
     assert max(keys.values()) == 1, keys.most_common(3)

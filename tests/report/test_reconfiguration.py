@@ -73,7 +73,7 @@ def _dotted(figure: Figure) -> int:
     return svg.render(figure.chart, "made").count("stroke-dasharray")
 
 
-def test_without_changes_nothing_is_said_of_them(tmp_path: Path) -> None:
+def test_without_changes_nothing_is_stated_of_them(tmp_path: Path) -> None:
     one = reconfigured._run("base", None, 1.0, [])
     tiny.runs(tmp_path, [one])
     for host in ("pc1", "pc3"):

@@ -212,13 +212,13 @@ def test_interpolation_is_part_of_the_interval() -> None:
 
 
 @pytest.mark.parametrize("runs", [3, 6, 20])
-def test_beyond_the_sweep_is_said_only_where_it_is_sure(runs: int) -> None:
+def test_beyond_the_sweep_is_stated_only_where_it_is_sure(runs: int) -> None:
     assert states([1, 1, 1, 1.02, 1.12], runs, 0.02, 400).get("never", 0.0) <= 0.025
     if runs > 3:
         assert states([1, 1, 1, 1.02, 1.02], runs, 0.02)["never"] > 0.5
 
 
-def test_what_is_not_sure_at_the_hardest_point_is_told_with_its_interval() -> None:
+def test_what_is_not_sure_at_the_hardest_point_is_reported_with_its_interval() -> None:
     found = need.threshold(made([1, 1, 1, 1.02, 1.08], 6, 0.02, 3), 1.1)
     assert (found.state, found.low, found.high) == ("cannot tell", 16.0, None)
     assert found.reason.startswith("at 64.0 ms it takes 1.0")
@@ -265,7 +265,7 @@ def test_a_program_that_is_faster_on_the_harder_network_has_no_threshold(
     assert (found.state, found.estimate) == (state, None)
 
 
-def test_one_run_a_point_is_told_by_its_medians_alone() -> None:
+def test_one_run_a_point_is_reported_by_its_medians_alone() -> None:
     line = slowdown.Line([[1.0], [1.05], [1.3]], [1.0], 0)
     found = need.threshold(need.Points("rtt", [1.0, 4.0, 16.0], line, [False] * 3), 1.1)
     assert (found.state, found.low, found.high, found.runs_beside) == ("found", None, None, 1)

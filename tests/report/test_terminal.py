@@ -60,7 +60,7 @@ def test_no_line_is_wider_than_the_window(printed, width):
     assert all(name in names for name in ROWS.columns)
 
 
-def test_what_is_the_same_everywhere_is_told_once_and_text_is_cut(printed):
+def test_what_is_the_same_everywhere_is_reported_once_and_text_is_cut(printed):
     lines, note = printed(ROWS, 60)
     assert note == "in every row: app awari\n"
     assert lines[0].split() == ROWS.columns[1:]

@@ -63,7 +63,7 @@ def test_few_runs_are_admitted() -> None:
     assert any("3 valid runs" in clause for clause in found.unknown)
 
 
-def test_what_the_numbers_of_an_interval_are_is_said_once() -> None:
+def test_what_the_numbers_of_an_interval_are_is_stated_once() -> None:
     rows = [
         threshold("rate", low=124.0, high=231.0),
         threshold("rtt", low=3.0, high=4.5),
@@ -78,7 +78,7 @@ def test_what_the_numbers_of_an_interval_are_is_said_once() -> None:
     ]
 
 
-def test_what_the_intervals_assume_is_said() -> None:
+def test_what_the_intervals_assume_is_stated() -> None:
     pooled = {"noise": "pooled", "spread": 0.016, "noise_reason": None, "low": 3.0, "high": 4.0}
     own = {"noise_reason": "fewer than 3 points with 2 runs"}
     rows = [threshold("rtt", **pooled), threshold("rate", low=150.0, **own)]
@@ -116,13 +116,13 @@ def test_a_drift_is_among_what_the_intervals_assume(changes: dict[str, Any], wor
     assert verdict([row], [REQUIREMENT], {("lu", ""): "lu"}).assumed[-1] == words
 
 
-def test_what_a_number_between_two_points_assumes_is_said() -> None:
-    for row, is_said in (
+def test_what_a_number_between_two_points_assumes_is_stated() -> None:
+    for row, is_stated in (
         (threshold("rtt", low=4.0, high=16.0), True),
         (threshold("rtt", state="never", estimate=None), False),
     ):
         found = verdict([row], [REQUIREMENT], {("lu", ""): "lu"})
-        assert any("assumes a straight line" in clause for clause in found.unknown) == is_said
+        assert any("assumes a straight line" in clause for clause in found.unknown) == is_stated
 
 
 def test_a_grid_of_rtt_and_rate_is_no_cross() -> None:
@@ -134,9 +134,9 @@ def test_a_grid_of_rtt_and_rate_is_no_cross() -> None:
         both | {"rtt_asked_ms": rtt, "rate_asked_mbit_s": rate, "is_baseline": number == 0}
         for number, (rtt, rate) in enumerate(at)
     ]
-    for some, is_said in ((runs[:3], True), (runs, False)):
+    for some, is_stated in ((runs[:3], True), (runs, False)):
         found = verdict(rows, [REQUIREMENT], {("lu", ""): "lu"}, some)
-        assert any("do together (each was varied" in one for one in found.unknown) == is_said
+        assert any("do together (each was varied" in one for one in found.unknown) == is_stated
 
 
 def test_an_open_interval_is_named() -> None:
@@ -160,7 +160,7 @@ def test_a_curve_that_crosses_twice() -> None:
     assert "gets faster again between 1.00 and 32.3 ms" in text
 
 
-def test_a_threshold_that_cannot_be_told_has_reason_and_remedy() -> None:
+def test_a_threshold_that_is_unknown_has_reason_and_remedy() -> None:
     row = threshold("rate", state="cannot tell", reason="the baseline itself varies by 14 %")
     assert sentences(row)[0] == (
         "The rate that lu needs cannot be determined: the baseline itself varies by 14 %. "
@@ -191,7 +191,7 @@ def test_a_threshold_that_cannot_be_told_has_reason_and_remedy() -> None:
     # The mildest point is the baseline: that it is no slower than itself says nothing.
     ("rtt", (1.0, None), "The RTT that lu needs cannot be determined: why."),
 ])  # fmt: skip
-def test_what_is_sure_of_a_threshold_that_cannot_be_told(
+def test_what_is_sure_of_a_threshold_that_is_unknown(
     axis: str, ends: tuple[float | None, float | None], text: str
 ) -> None:
     row = threshold(
@@ -208,7 +208,7 @@ def test_more_runs_do_not_help_where_the_emulator_was_off() -> None:
 
 
 @pytest.mark.parametrize("state", ["one-sided", "never", "cannot tell", "not monotone"])
-def test_a_severe_threshold_that_is_not_bounded_is_not_told(state: str) -> None:
+def test_a_severe_threshold_that_is_not_bounded_is_not_reported(state: str) -> None:
     rows = [threshold("rate"), threshold("rate", 1.5, state=state, low=None, high=40.0)]
     assert len(sentences(*rows)) == 1
 
@@ -244,11 +244,11 @@ def test_what_was_swept_comes_before_what_was_not() -> None:
     ]
 
 
-def test_no_valid_baseline_is_said() -> None:
+def test_no_valid_baseline_is_stated() -> None:
     assert "no run is valid at the baseline" in sentences(baseline_value=None)[0]
 
 
-def test_why_no_baseline_is_valid_is_said() -> None:
+def test_why_no_baseline_is_valid_is_stated() -> None:
     run = {
         "app": "lu", "problem": "", "run": "b-r1", "is_baseline": True, "is_warmup": False,
         "reason": "other programs used 70 % of the cores", "is_traffic_used": False,
@@ -307,7 +307,7 @@ def test_completion_times_without_captures_are_evidence() -> None:
     assert sentences(threshold("rtt"), **unknown)[0].startswith("lu tolerates")
 
 
-def test_captures_of_a_run_too_short_for_a_rate_are_not_said_to_hold_no_packet() -> None:
+def test_captures_of_a_run_too_short_for_a_rate_are_not_reported_to_hold_no_packet() -> None:
     found = sentences(threshold("rtt"), peak_mbit_s=None, baseline_packets=1)
     assert found[0].startswith("lu tolerates")
 
@@ -322,36 +322,36 @@ def make_axis_row(axis: str, unit: str, **changes: Any) -> dict[str, Any]:
     return threshold(axis) | {"unit": unit} | changes
 
 
-def told_of_axes(*rows: dict[str, Any]) -> list[str]:
+def write_axes(*rows: dict[str, Any]) -> list[str]:
     found = verdict([], [REQUIREMENT], {("lu", ""): "lu"}, others=rows)
     return [plain(one) for one in found.sentences][1:]
 
 
-def test_other_axes_are_told_by_the_tried_values_on_both_sides() -> None:
+def test_other_axes_are_reported_by_the_tried_values_on_both_sides() -> None:
     loss = make_axis_row("loss", "", easier=0.0, harder=0.001, mildest=0.0, hardest=0.01)
     buffer = make_axis_row(
         "buffer", "bytes", easier=2.0**18, harder=2.0**16, mildest=2.0**20, hardest=2.0**14
     )
-    (sentence,) = told_of_axes(loss, buffer)
+    (sentence,) = write_axes(loss, buffer)
     assert sentence == (
         "lu needs a loss of at most 0 to 0.100 % and socket buffers of at least 64 KiB to 256 KiB "
         "to stay within 10 %, all else as at the baseline."
     )
     jitter = make_axis_row("jitter", "ms", low=1.0, high=2.0, runs_beside=2)
-    assert "a jitter of at most 1.00 to 2.00 ms to stay" in told_of_axes(jitter)[0]
+    assert "a jitter of at most 1.00 to 2.00 ms to stay" in write_axes(jitter)[0]
 
 
 def test_few_runs_beside_a_limit_of_another_axis_are_admitted() -> None:
     row = make_axis_row(
         "loss", "", easier=0.0, harder=0.01, mildest=0.0, hardest=0.01, runs_beside=1
     )
-    assert "0 to 1.00 % (n = 1, no interval)" in told_of_axes(row)[0]
+    assert "0 to 1.00 % (n = 1, no interval)" in write_axes(row)[0]
 
 
 @pytest.mark.parametrize("state", ["never", "cannot tell", "at once", "one-sided"])
 def test_an_axis_without_a_limit_between_tried_values_is_left_to_its_table(state: str) -> None:
     row = make_axis_row("loss", "", state=state, harder=None)
-    assert told_of_axes(row) == []
+    assert write_axes(row) == []
 
 
 def test_many_applications_with_other_axes_are_cut_with_their_number() -> None:
@@ -391,7 +391,7 @@ def lightpaths(*rows: dict[str, Any], has_sites: bool = True) -> str | None:
     return sentence and plain(sentence)
 
 
-def test_lightpaths_that_carry_all_are_told_together() -> None:
+def test_lightpaths_that_carry_all_are_reported_together() -> None:
     rows = [lightpath("lu", 1, 1), lightpath("lu", 0, 1, site_b="north"), lightpath("farm", 1, 1)]
     assert lightpaths(*rows) == (
         "At the baseline, 1 lightpath of 100 Mbit/s between any two sites carries all that lu and "
@@ -406,7 +406,7 @@ def test_hosts_without_sites_are_not_called_sites() -> None:
     )
 
 
-def test_lightpaths_that_a_peak_exceeds_are_told_with_it() -> None:
+def test_lightpaths_that_a_peak_exceeds_are_reported_with_it() -> None:
     assert lightpaths(lightpath("lu", 2, 3, lightpath_mbit_s=10.0)) == (
         "At the baseline, 2 lightpaths of 10 Mbit/s between the sites carry what lu sends for 99 % "
         "of the time (3 at the peak)."
@@ -439,7 +439,7 @@ def test_links_that_carried_all_are_enough() -> None:
 @pytest.mark.parametrize(
     "changes", [{"is_baseline": False}, {"is_rate_assumed": True}, {"doubtful_runs": 1}]
 )
-def test_lightpaths_of_another_point_or_an_assumed_rate_are_not_told(
+def test_lightpaths_of_another_point_or_an_assumed_rate_are_not_reported(
     changes: dict[str, Any],
 ) -> None:
     assert lightpaths(lightpath("lu", 1, 1, **changes)) is None

@@ -46,7 +46,7 @@ def test_what_an_uncaptured_host_sent_is_taken_from_the_receiver(tmp_path: Path)
     assert all(row["is_far_side"] for row in found)
 
 
-def test_a_capture_with_many_drops_is_said(tmp_path: Path) -> None:
+def test_a_capture_with_many_drops_is_stated(tmp_path: Path) -> None:
     one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, {0: 12_500})})
     tiny.table(tmp_path, "captures", "r", "pc1", [tiny.capture(dropped_kernel=5_000)])
     assert all(row["is_doubtful"] for row in rows(tmp_path, "wan_throughput"))
@@ -144,7 +144,9 @@ def test_one_site_has_no_wide_area(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("unknown", "expected"), [(40_000, "80 % of the bytes"), (90, "")])
-def test_traffic_of_unknown_addresses_is_told(tmp_path: Path, unknown: int, expected: str) -> None:
+def test_traffic_of_unknown_addresses_is_reported(
+    tmp_path: Path, unknown: int, expected: str
+) -> None:
     one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, {0: 10_000})})
     tiny.table(tmp_path, "flows", "r", "pc1", [
         tiny.flow(PC1, PC3, wire_bytes=10_000),

@@ -48,9 +48,9 @@ def test_a_cell_of_several_columns_leaves_an_unknown_line_out() -> None:
 
 
 def test_fewer_than_20_values_are_no_distribution() -> None:
-    assert distributions.are_few(pl.DataFrame({"of_flows": [19, 3]}), "of_flows")
-    assert distributions.are_few(pl.DataFrame({"of_flows": []}), "of_flows")
-    assert not distributions.are_few(pl.DataFrame({"of_flows": [3, 20]}), "of_flows")
+    assert distributions.is_small_sample(pl.DataFrame({"of_flows": [19, 3]}), "of_flows")
+    assert distributions.is_small_sample(pl.DataFrame({"of_flows": []}), "of_flows")
+    assert not distributions.is_small_sample(pl.DataFrame({"of_flows": [3, 20]}), "of_flows")
 
 
 @pytest.mark.parametrize("name", ["requirement", "need", "totals", "lightpaths"])

@@ -54,7 +54,7 @@ def test_outcomes_of_run_json_and_of_app_json_are_read(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("file", ["run", "app"])
-def test_what_is_no_outcome_is_told_with_its_place(
+def test_what_is_no_outcome_is_reported_with_its_place(
     tmp_path: Path, file: str, outcomes: Any, place: str, message: str
 ) -> None:
     record = {"run": {"axes": {}}, file: {"axes": {}, "outcomes": outcomes}}

@@ -91,7 +91,9 @@ def test_the_workflow_reads_what_ingest_reads(tmp_path: Path) -> None:
     }
 
 
-def test_a_capture_that_is_passed_over_for_its_name_is_told(tmp_path: Path, command: Any) -> None:
+def test_a_capture_that_is_passed_over_for_its_name_is_reported(
+    tmp_path: Path, command: Any
+) -> None:
     frame = bytes(60)
     packet = struct.pack("<4I", 1_767_225_600, 0, len(frame), len(frame)) + frame
     capture = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65_535, 1) + packet

@@ -58,7 +58,7 @@ def test_the_sites_of_a_captured_experiment_are_those_of_its_file(runs):
     assert [row["hosts"] for row in run_records.read_rows(directory, path)] == [None, None, [own]]
 
 
-def test_a_captured_host_that_no_site_has_is_told(runs, command, tmp_path):
+def test_a_captured_host_that_no_site_has_is_reported(runs, command, tmp_path):
     directory = runs(a=None, b=None)
     for run in ("a", "b"):
         (directory / run / "pc1.pcap").touch()
@@ -76,7 +76,7 @@ def test_a_captured_host_that_no_site_has_is_told(runs, command, tmp_path):
         assert (done.returncode, done.stderr) == (0, expected)
 
 
-def test_spark_is_told_a_type_for_every_column(runs, tmp_path):
+def test_spark_gets_a_type_for_every_column(runs, tmp_path):
     run_records.write_table(runs(a={"completion_s": 1}), tmp_path / "runs.parquet", None)
     schema = json.loads(
         pl.read_parquet_metadata(tmp_path / "runs.parquet")[run_records.SPARK_SCHEMA]
@@ -111,7 +111,7 @@ warmup: 0
 """
 
 
-def test_runs_that_the_plan_has_no_more_are_marked_and_told(runs, command, tmp_path):
+def test_runs_that_the_plan_has_no_more_are_marked_and_reported(runs, command, tmp_path):
     experiment = tmp_path / "mine.yaml"
     experiment.write_text(PLANNED)
     hashes = {run.id: run.spec_hash() for run in load(experiment).plan()}

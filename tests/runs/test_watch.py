@@ -170,7 +170,7 @@ def test_what_the_ring_removed_stays_in_the_tables(folder, once):
     assert packets(folder) == {(name, "pc1"): 1 for name in (FIRST, SECOND, THIRD)}
 
 
-def test_what_the_ring_removed_before_it_was_parsed_is_told(folder, once):
+def test_what_the_ring_removed_before_it_was_parsed_is_reported(folder, once):
     manifest_path = folder / "pc1.capture.json"
     for number in range(2):
         write(folder / f"pc1-{number:05}.pcap", number * HOUR_S + 10)
@@ -343,7 +343,7 @@ def test_a_report_that_was_killed_is_an_error(monkeypatch, tmp_path, capsys):
     )
 
 
-def test_a_full_disk_is_told_and_what_is_there_stays(namespaces, folder, tmp_path):
+def test_a_full_disk_is_reported_and_what_is_there_stays(namespaces, folder, tmp_path):
     write(folder / "pc1.pcap", *range(10, 3_000))
     (tmp_path / "results").mkdir()
     watching = f"{sys.executable} -m flowsweep watch ring --once"
@@ -384,7 +384,7 @@ def test_one_watches_at_a_time(folder, once, until):
     assert once().returncode == 0
 
 
-def test_a_folder_that_is_not_there_is_told(once):
+def test_a_folder_that_is_not_there_is_reported(once):
     done = once()
     assert done.returncode == 2
     assert "no such folder" in done.stderr

@@ -78,7 +78,7 @@ def is_others(pair: set[int]) -> bool:
     return any(PORTS[0] <= port <= PORTS[1] for port in pair)
 
 
-def test_both_applications_are_in_the_captures_and_told_apart_by_their_ports(make):
+def test_both_applications_are_in_the_captures_and_distinguished_by_their_ports(make):
     record, output = make("jigsaw")
     assert record["status"] == "valid", record["reason"]
     assert record["app"] == "nqueens"

@@ -38,7 +38,7 @@ def test_a_limit_of_none_is_named_with_the_command_that_raises_it(namespaces, ki
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_root_without_capabilities_is_not_told_to_become_root(namespaces):
+def test_root_without_capabilities_is_not_advised_to_become_root(namespaces):
     drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
     done = inside(":", *drop, *QUICK, "--format", "json")
     answer = json.loads(done.stdout)

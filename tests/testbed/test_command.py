@@ -57,7 +57,7 @@ def test_it_runs_on_every_host_and_knows_the_others(make):
 
 
 @pytest.mark.parametrize(("where", "host"), [("first", "pc1"), ("hub", "hub")])
-def test_it_runs_where_it_is_told(make, where, host):
+def test_it_runs_on_the_named_hosts(make, where, host):
     _, output = make("hostname", where)
     assert output == [host]
 
@@ -77,7 +77,7 @@ def test_it_may_time_itself(make):
     assert record["application"]["answer"] == 42
 
 
-def test_one_that_fails_ends_the_others_and_is_told(make):
+def test_one_that_fails_ends_the_others_and_is_reported(make):
     record, _ = make('test $FLOWSWEEP_HOST != pc2 && exec sleep 99; echo "error: disk" >&2; exit 3')
     assert record["status"] == "failed"
     assert record["reason"] == "exit code 3: disk"
@@ -90,7 +90,7 @@ def test_one_that_does_not_end_is_ended(make):
     assert "serve" not in record["reason"]
 
 
-def test_a_server_that_is_no_server_to_us_is_told_where_it_belongs(make):
+def test_a_server_that_is_no_server_to_us_is_reported_with_its_place(make):
     record, _ = make("test $FLOWSWEEP_HOST != pc3 || exec sleep 99", **{"200s": "1s"})
     expected = "not finished after 1 s on pc3, where others were; a server belongs under `serve`"
     assert record["reason"] == expected
@@ -133,7 +133,7 @@ def test_an_mpi_program_is_one_world_whose_messages_cross_the_link(make, tmp_pat
         assert 8 * 250_000 <= payload < 1.01 * 8 * 250_000
 
 
-def test_an_mpi_program_that_fails_is_said_to(make):
+def test_an_mpi_program_that_fails_is_reported(make):
     record, _ = make('test $FLOWSWEEP_RANK != 1 || { echo "error: disk" >&2; exit 3; }', "mpi")
     assert record["status"] == "failed"
     assert "disk" in record["reason"]

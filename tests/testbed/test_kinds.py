@@ -195,7 +195,7 @@ def test_a_sweep_of_which_some_runs_succeed_goes_on(third, tmp_path: Path) -> No
     assert codes == [0, *[1] * (len(codes) - 1)]
 
 
-def test_a_key_of_app_json_that_is_almost_right_is_told(third, tmp_path: Path) -> None:
+def test_a_key_of_app_json_that_is_almost_right_is_reported(third, tmp_path: Path) -> None:
     path = write(tmp_path, 0)
     command_text = json.dumps('echo \'{"completion": 1.5, "own": 1}\' > $FLOWSWEEP_OUTPUT')
     path.write_text(path.read_text().replace("'exit 0'", command_text))

@@ -73,7 +73,7 @@ def test_every_axis_of_sockets_is_in_the_description(spec):
     assert asked == {"buffer_bytes": 65_536, "congestion": "reno"}
 
 
-def test_hosts_are_told_alike_of_every_kind(spec):
+def test_hosts_are_reported_alike_of_every_kind(spec):
     """Namespaces and machines set what the description says, and work nothing out on their own."""
     assert spec().asked_settings == {}
     asked = spec(buffer="64KiB").asked_settings
@@ -82,7 +82,7 @@ def test_hosts_are_told_alike_of_every_kind(spec):
     assert small["tcp_wmem"] == "2048 2048 2048"
 
 
-def test_settings_of_a_workload_are_told_apart_from_those_of_routes(spec):
+def test_settings_of_a_workload_are_distinguished_from_those_of_routes(spec):
     text = EXPERIMENT.replace("nqueens}", "nqueens, tcp: {tcp_sack: 0, quickack: 1}}")
     made = spec(text, congestion="reno")
     assert made.asked_settings == {"tcp_sack": "0"}
@@ -195,7 +195,7 @@ def test_netem_has_room_for_twice_the_bandwidth_delay_product(spec):
         ("duplicate: 2%", ["duplicate 2%"]),
     ],
 )
-def test_netem_is_told_what_is_asked(spec, asked, words):
+def test_netem_gets_what_is_asked(spec, asked, words):
     line = netem.netem(link_with(spec, asked).links[0])
     assert all(word in line for word in words), line
 

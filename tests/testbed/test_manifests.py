@@ -5,7 +5,7 @@ from __future__ import annotations
 from flowsweep.testbed.manifests import early_end_fault
 
 
-def test_a_capture_that_ended_before_the_run_is_told_with_its_host() -> None:
+def test_a_capture_that_ended_before_the_run_is_reported_with_its_host() -> None:
     manifest = {"status": "complete", "stop_reason": "SIGTERM", "lost_writing": 0}
     assert early_end_fault("pc1", manifest) is None
     full = {"status": "incomplete", "stop_reason": "write error: no room", "lost_writing": 3}

@@ -55,7 +55,7 @@ def test_the_middle_of_what_is_printed_takes_no_memory(tmp_path):
 
 
 DEEP = inputs.MOST_DEPTH - 1
-TOLD = {
+ANSWERS = {
     "numbers": ({"answer": [1.5] * 1_400_000}, True),
     "text": ({"answer": "é" * 3_000_000}, True),
     "objects": ({"answer": [[]] * (inputs.MOST_OBJECTS - 2)}, False),
@@ -63,7 +63,7 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize(("content", "is_kept"), TOLD.values(), ids=TOLD)
+@pytest.mark.parametrize(("content", "is_kept"), ANSWERS.values(), ids=ANSWERS)
 def test_what_an_application_tells_is_kept_where_it_can_be_read_again(tmp_path, content, is_kept):
     path = tmp_path / "app.json"
     path.write_text(json.dumps(content, ensure_ascii=False))

@@ -82,7 +82,7 @@ def test_what_is_sent_is_received(tmp_path):
     assert all(phase["end_s"] <= record["completion_s"] + 0.1 for phase in record["phases"])
 
 
-def test_paced_work_takes_the_time_that_it_is_told(tmp_path, measurement):
+def test_paced_work_takes_the_time_that_is_set(tmp_path, measurement):
     output = tmp_path / "app.json"
 
     def run():

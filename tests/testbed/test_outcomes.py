@@ -59,7 +59,7 @@ def test_its_time_counts_where_it_is_asked_for_and_hosts_are_summed(make):
     assert record["outcomes"] == [{"name": "tps", "unit": "1/s", "better": "more", "value": 22.0}]
 
 
-def test_an_outcome_is_told_once(make):
+def test_an_outcome_is_reported_once(make):
     own = {"outcomes": [{"name": "tps", "better": "more", "value": 1}]}
     record = make(f"echo tps = 2; echo '{json.dumps(own)}' > $FLOWSWEEP_OUTPUT", {"tps": TPS})
     assert record["status"] == "failed"
@@ -93,7 +93,7 @@ def test_of_several_lines_one_number_is_taken(tmp_path, take, value):
 
 
 @pytest.mark.parametrize("text", ["1.2.3", "1,5", "-", "inf", "nan", "1e999"])
-def test_what_is_no_number_is_told(tmp_path, text):
+def test_what_is_no_number_is_reported(tmp_path, text):
     path = log(tmp_path, f"x={text}".encode())
     with pytest.raises(FlowsweepError, match=r"outcome x: .* is not a number"):
         printed.read({"x": outcome(pattern="x=(.+)")}, path)

@@ -91,7 +91,7 @@ def test_second_start_does_nothing_and_says_so(made, flowsweep):
     assert (directory / "run.json").stat().st_ino == before.st_ino
 
 
-def test_a_place_that_cannot_be_written_is_told_with_the_remedy(experiment, flowsweep):
+def test_a_place_that_cannot_be_written_is_reported_with_the_remedy(experiment, flowsweep):
     done = flowsweep("run", experiment, "--output", "/proc/self/one")
     assert done.returncode == 2
     assert "error: /proc/self/one: cannot be written" in done.stderr

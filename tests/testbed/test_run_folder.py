@@ -26,14 +26,14 @@ FILES = {
     "program.log": "said",
 }
 THEIRS = {"notes.txt": "mine", "pc1-cut.pcap": "mine too", "drawings/one.svg": "<svg/>"}
-OF_ONE = {"hosts": [{"name": "pc1"}]}
+ONE_HOST = {"hosts": [{"name": "pc1"}]}
 
 
 def make_run(folder: RunFolder, hash_: str) -> None:
     staged = folder.stage()
     for name, text in FILES.items():
         (staged / name).write_text(f"{text} {hash_}")
-    folder.publish({"spec_hash": hash_, **OF_ONE})
+    folder.publish({"spec_hash": hash_, **ONE_HOST})
 
 
 def add_theirs(directory: Path) -> None:
@@ -223,7 +223,7 @@ def test_what_a_program_left_beside_its_answer_is_kept_by_another_name(tmp_path)
     (folder.directory / "own.log").write_text("first")
     staged = folder.stage()
     (staged / "own.log").write_text("second")
-    folder.publish({"spec_hash": NEW, **OF_ONE})
+    folder.publish({"spec_hash": NEW, **ONE_HOST})
     assert texts(folder.directory)["own.log"] == "second"
     assert texts(folder.directory)["own.log.1"] == "first"
 
@@ -303,12 +303,12 @@ def test_under_sudo_a_run_belongs_to_who_asked_for_it(tmp_path, monkeypatch):
     }
 
 
-def test_two_at_once_in_one_folder_are_told(tmp_path):
+def test_two_at_once_in_one_folder_are_reported(tmp_path):
     first, second = RunFolder(tmp_path / "one"), RunFolder(tmp_path / "one")
     first.stage()
     with pytest.raises(FlowsweepError, match="in use"):
         second.stage()
-    first.publish({"spec_hash": NEW, **OF_ONE})
+    first.publish({"spec_hash": NEW, **ONE_HOST})
     first.leave()
     second.stage()
     second.leave()

@@ -96,14 +96,14 @@ def test_a_moment_may_be_waited_and_a_server_may_end_by_itself(make):
          "the server on pc3 failed: exit code 4: too late"),
     ],
 )  # fmt: skip
-def test_one_that_fails_ends_the_program_and_is_told(make, command, reason):
+def test_one_that_fails_ends_the_program_and_is_reported(make, command, reason):
     record, _, seconds = make("sleep 99", {"command": command, "hosts": ["pc3"], "port": 7000})
     assert (record["status"], record["completion_s"]) == ("failed", None)
     assert record["reason"] == reason
     assert seconds < 60
 
 
-def test_one_that_never_opens_its_port_is_told(make):
+def test_one_that_never_opens_its_port_is_reported(make):
     record, _, _ = make("true", {"command": "sleep 99", "hosts": ["pc3"], "port": 7000})
     assert record["reason"] == "the server on pc3 has not opened port 7000 after 5 s"
 

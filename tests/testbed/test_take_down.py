@@ -119,7 +119,9 @@ def test_a_second_run_waits_for_the_first(running, experiment):
         ),
     ],
 )
-def test_a_killed_part_of_the_program_is_told_and_leaves_nothing(running, victim, status, reason):
+def test_a_killed_part_of_the_program_is_reported_and_leaves_nothing(
+    running, victim, status, reason
+):
     process, tree, output, _ = running
     launchers = [pid for pid, name in tree.items() if name.startswith(("prte", "mpirun"))]
     rank = max(descendants(launchers[-1]).keys() - {launchers[-1]})
@@ -150,7 +152,9 @@ def test_a_killed_part_of_the_program_is_told_and_leaves_nothing(running, victim
         ),
     ],
 )
-def test_what_a_rank_told_of_mpi_is_the_reason(where: str, what: str, expected: str) -> None:
+def test_the_message_of_a_rank_about_mpi_is_the_reason(
+    where: str, what: str, expected: str
+) -> None:
     stderr = (
         f"[pc1:00000] *** An error occurred in {where}\n"
         f"[pc1:00000] *** reported by process [1147076609,1]\n"

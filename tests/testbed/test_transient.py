@@ -84,7 +84,7 @@ def test_a_run_in_which_the_emulator_dies_is_made_again(namespaces, flowsweep, t
     assert record["status"] == "valid", record["reason"]
 
 
-def test_an_exception_that_was_not_foreseen_is_told_with_type_message_and_place(monkeypatch):
+def test_an_exception_that_was_not_foreseen_is_reported_with_type_message_and_place(monkeypatch):
     def broken(*_: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
@@ -111,7 +111,7 @@ def test_an_exception_that_was_not_foreseen_is_told_with_type_message_and_place(
         ("", '  File "hub.py", line 7\nNameError: x', True, False, 'x (File "hub.py", line 7)'),
     ],
 )
-def test_a_hub_without_a_result_is_told_as_far_as_it_came(
+def test_a_hub_without_a_result_is_reported_as_far_as_it_came(
     text, stderr, transient_, in_program, found
 ):
     with pytest.raises(FlowsweepError) as caught:
@@ -121,7 +121,7 @@ def test_a_hub_without_a_result_is_told_as_far_as_it_came(
     assert found in (caught.value.found or "")
 
 
-def test_an_agent_that_could_not_write_is_told_with_its_own_remedy():
+def test_an_agent_that_could_not_write_is_reported_with_its_own_remedy():
     log = ["note", "error: pc1.pcap.zst: cannot be written", "  found     No space left on device",
            "  expected  room on this disk", "  remedy    Make room."]  # fmt: skip
     found = "pc1.pcap.zst: cannot be written: No space left on device"

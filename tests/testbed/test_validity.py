@@ -52,7 +52,7 @@ def busy_cores():
         loop.wait()
 
 
-def test_a_busy_loop_on_every_core_is_told(make, busy_cores):
+def test_a_busy_loop_on_every_core_is_reported(make, busy_cores):
     record = make(EXPERIMENT)
     assert record["status"] == "invalid"
     assert "other programs used" in record["reason"]
@@ -78,7 +78,7 @@ def test_a_capture_ring_of_4_kb_loses_packets_and_says_so(make, tmp_path):
     assert re.search("capture on pc1 lost [0-9,]+ packets", record["reason"]), record["reason"]
 
 
-def test_a_link_that_was_down_is_told(make):
+def test_a_link_that_was_down_is_reported(make):
     command = (
         "test $FLOWSWEEP_HOST != pc1 || { ip link set exp0 down; sleep 0.7; ip link set exp0 up; }"
     )

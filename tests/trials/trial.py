@@ -201,8 +201,8 @@ class Subject:
         reason = f"exit code {ended.code}: {ended.err.strip()[-600:]}"
         if ended.code == -9 and kills:
             return
-        is_told = not ended.code or self._is_helpful(ended.err)
-        if ended.code not in {0, 1, 2} or _UNFIT.search(ended.err) or not is_told:
+        is_helpful = not ended.code or self._is_helpful(ended.err)
+        if ended.code not in {0, 1, 2} or _UNFIT.search(ended.err) or not is_helpful:
             trial.note("message", reason)
         state = states.state_of(self.bench.folder)
         lacking = [

@@ -14,14 +14,14 @@ SWEEPS = 200
 
 
 @pytest.mark.parametrize("kind", drifts.KINDS)
-def test_a_drift_that_is_not_there_is_rarely_told(kind: str) -> None:
+def test_a_drift_that_is_not_there_is_rarely_reported(kind: str) -> None:
     """At most 9 % of the sweeps, and 3 standard errors."""
     most = drifts.MOST_FALSE_OF_ONE
     slack = 3 * math.sqrt(most * (100 - most) / SWEEPS)
     assert drifts.measure(kind, 5, 3, 0.0, SWEEPS) <= most + slack
 
 
-def test_a_large_drift_is_told_nearly_always_and_a_small_one_rarely() -> None:
+def test_a_large_drift_is_reported_nearly_always_and_a_small_one_rarely() -> None:
     assert drifts.measure("normal", 9, 3, 0.1, SWEEPS) >= drifts.LEAST_FOUND
     assert drifts.measure("normal", 9, 3, 0.03, SWEEPS) >= 50
     assert drifts.measure("normal", 9, 3, 0.01, SWEEPS) <= 30

@@ -68,7 +68,7 @@ def test_a_point_that_scatters_more_widens_its_own_interval_alone() -> None:
     assert np.delete(widths, 2) == pytest.approx(np.delete(before, 2), rel=0.2)
 
 
-def test_why_scatter_is_not_shared_is_said() -> None:
+def test_why_scatter_is_not_shared_is_stated() -> None:
     assert line([6, 3]).noise == "fewer than 3 points with 2 runs"
     equal = slowdown.Line([[1.0] * 6, [1.1] * 3, [1.2] * 3], [1.0] * 6, 0)
     assert equal.noise == "most runs of a point took equally long"

@@ -23,7 +23,7 @@ def compared() -> list[limits.Compared]:
     return found
 
 
-def test_recorded_flows_are_told_as_their_kernel_did(compared: list[limits.Compared]) -> None:
+def test_recorded_flows_are_classified_as_their_kernel_did(compared: list[limits.Compared]) -> None:
     matrix = sum(one.matrix for one in compared)
     wrong, unknown = limits.wrong_and_unknown(matrix)
     limits.print_matrix(matrix)

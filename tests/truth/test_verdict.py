@@ -125,11 +125,11 @@ def test_a_sentence_is_printed_where_it_is_true_and_only_there(
 
 
 def test_an_emulator_that_missed_the_deciding_point_is_named_and_no_other() -> None:
-    for missed, is_said in ((2, True), (3, True), (1, False), (4, False)):
+    for missed, is_stated in ((2, True), (3, True), (1, False), (4, False)):
         sweep = made(RISING, 1)
         is_off = [index == missed for index in range(len(RTTS))]
         missing = replace(sweep, points=replace(sweep.points, is_off=is_off))
-        assert any(EMULATOR_OFF in one for one in verdict.printed(missing)[1]) == is_said
+        assert any(EMULATOR_OFF in one for one in verdict.printed(missing)[1]) == is_stated
 
 
 CANNOT = "The RTT that app needs cannot be determined"
@@ -229,7 +229,7 @@ def test_what_is_printed_holds_the_truth(shape: str) -> None:
     assert counts["intervals"] >= 100
 
 
-def test_a_quiet_sweep_is_told_to_the_gap() -> None:
+def test_a_quiet_sweep_is_bracketed_to_the_gap() -> None:
     found = [verdict.printed(made(RISING, seed, runs=3))[0][0] for seed in SEEDS]
     closest = [(one.state, one.low, one.high) == ("found", 4.0, 16.0) for one in found]
     assert np.mean(closest) > 0.6

@@ -29,7 +29,7 @@ LEAST_HELD, MOST_FALSE = 93, 5
 # What is counted, and of what it is a share.
 SHARES = {"held": "intervals", "told": "sweeps", "false": "sweeps"}
 Results = dict[tuple[str, int, float], Counter[str]]
-TOLD = ("found", "one-sided", "never", "at once", "not monotone")
+KNOWN = ("found", "one-sided", "never", "at once", "not monotone")
 
 OPEN = "open"  # an end that the sweep does not bound
 NUMBER = r"([\d.,]+)"
@@ -151,7 +151,7 @@ def measure(shape: str, runs: int, spread: float, sweeps: int) -> Counter[str]:
     for seed in range(sweeps):
         sweep = made_sweeps.make(shape, runs, spread, seed)
         found, sentences = printed(sweep)
-        counts["told"] += found[0].state in TOLD
+        counts["told"] += found[0].state in KNOWN
         for level, one in zip(LEVELS, found, strict=True):
             if one.low is None and one.high is None:
                 continue

@@ -86,7 +86,7 @@ def test_a_name_that_the_workflow_cannot_have_is_refused_at_once(name, command, 
     assert "\x1b" not in plan.stderr
 
 
-def test_a_brace_in_the_name_of_a_run_is_told(captured, snakemake, tmp_path):
+def test_a_brace_in_the_name_of_a_run_is_reported(captured, snakemake, tmp_path):
     made = snakemake(tmp_path, captured("mine", ["{run}"]), "--dry-run")
     assert made.returncode != 0
     assert "{run}.pcap.zst: Snakemake cannot read this" in made.stdout + made.stderr

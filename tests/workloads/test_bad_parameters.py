@@ -111,7 +111,7 @@ def test_every_parameter_refuses_what_it_cannot_be():
         assert words is None or "expected" in words
 
 
-def test_what_is_no_parameter_is_told_with_those_that_are():
+def test_what_is_no_parameter_is_reported_with_those_that_are():
     messages = ask([(app, '{"nonsense": 1}', 4) for app in PARAMETERS])
     for words, names in zip(messages, PARAMETERS.values(), strict=True):
         assert words is not None

@@ -161,7 +161,7 @@ def test_captured_datagrams_are_those_that_were_sent(measured):
     measured["lambda"].holds(check)
 
 
-def test_what_is_told_of_the_tcp_flow_beside_a_transfer_is_what_arrived(measured):
+def test_what_is_reported_of_the_tcp_flow_beside_a_transfer_is_what_arrived(measured):
     def check(run):
         stream = run.application["answer"]["streams"][0]
         data, beside = arriving(run, "udp"), arriving(run, "tcp")

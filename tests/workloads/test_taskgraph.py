@@ -81,7 +81,7 @@ def test_paced_work_takes_the_longest_way_at_least(tmp_path, measurement):
         ("2\n0 0 0\n1 3 1 2\n2 3 1 1\n3 0 1 1\n", "expected a graph without circles"),
     ],
 )
-def test_what_is_no_task_graph_is_told_with_its_line(tmp_path, text, message):
+def test_what_is_no_task_graph_is_reported_with_its_line(tmp_path, text, message):
     path = tmp_path / "bad.stg"
     path.write_text(text)
     with pytest.raises(common.BadProblemError) as caught:

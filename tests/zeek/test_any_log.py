@@ -108,7 +108,7 @@ def test_a_log_that_windows_wrote_again_is_read_as_it_was(tmp_path: Path, encode
     assert table(tables, "zeek_conn")["service"].to_list() == [None]
 
 
-def test_what_is_called_a_log_and_is_none_is_told(tmp_path: Path) -> None:
+def test_what_is_called_a_log_and_is_none_is_reported(tmp_path: Path) -> None:
     host = tmp_path / "runs/r1/pc1"
     host.mkdir(parents=True)
     (host / "stderr.log").write_text("listening on eth0\n")
@@ -214,7 +214,7 @@ def test_connections_in_no_tunnel_may_be_all_that_json_has(tmp_path: Path) -> No
         ("vlan", "x"),
     ],
 )
-def test_a_column_of_another_type_is_told_with_its_value(
+def test_a_column_of_another_type_is_reported_with_its_value(
     tmp_path: Path, name: str, value: object
 ) -> None:
     row = {key: words for key, (_, words) in CONN.items()} | {name: value}
@@ -227,7 +227,7 @@ def test_a_column_of_another_type_is_told_with_its_value(
     assert "please report" not in done.stderr
 
 
-def test_a_log_of_our_script_without_its_columns_is_told(tmp_path: Path) -> None:
+def test_a_log_of_our_script_without_its_columns_is_reported(tmp_path: Path) -> None:
     host = tmp_path / "runs/r1/pc1"
     host.mkdir(parents=True)
     (host / "conn.log").write_text(log())
@@ -238,7 +238,7 @@ def test_a_log_of_our_script_without_its_columns_is_told(tmp_path: Path) -> None
     assert "no is_orig, first, last" in done.stderr
 
 
-def test_a_time_that_is_an_object_is_left_null_and_told(tmp_path: Path) -> None:
+def test_a_time_that_is_an_object_is_left_null_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_text('{"ts": {"a": 1}, "uid": "C1"}\n')
     done = flowsweep("zeek-logs", path, "-o", tmp_path / "out")

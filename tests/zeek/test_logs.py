@@ -190,7 +190,7 @@ def test_logs_with_other_columns_become_one_table(tmp_path: Path) -> None:
     assert table["more"].to_list() == [None, None, ["a", "b"], None]
 
 
-def test_a_column_whose_type_changed_is_told_with_both_logs(tmp_path: Path) -> None:
+def test_a_column_whose_type_changed_is_reported_with_both_logs(tmp_path: Path) -> None:
     (tmp_path / "all.1.log").write_text(log(columns={"a": ("count", "7"), "b": ("count", "1")}))
     (tmp_path / "all.2.log").write_text(log(columns={"a": ("string", "x"), "b": ("double", "2.5")}))
     done = run(tmp_path, "-o", tmp_path / "out")
@@ -221,7 +221,7 @@ def test_intervals_and_times_beside_text_become_text(tmp_path: Path) -> None:
     }
 
 
-def test_damaged_lines_and_values_are_told(tmp_path: Path) -> None:
+def test_damaged_lines_and_values_are_reported(tmp_path: Path) -> None:
     columns = {"ts": ("time", "1.000000"), "uid": ("string", "C1"), "n": ("count", "1")}
     text = log("x", 2, columns).replace(
         "#close", "2.0\tC2\n3.0\tC3\tmany\tmore\n4.0\tC4\tfive\n#close"
@@ -234,7 +234,7 @@ def test_damaged_lines_and_values_are_told(tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "out/x.parquet")["n"].to_list() == [1, 1, None]
 
 
-def test_a_value_of_another_type_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_value_of_another_type_is_reported_with_its_line(tmp_path: Path) -> None:
     columns = {"ts": ("time", "1.000000"), "n": ("count", "1")}
     (tmp_path / "x.log").write_text(log("x", 200_000, columns) + "2.0\tfive\n")
     done = run(tmp_path / "x.log", "-o", tmp_path / "out")

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn peer_that_is_not_there_is_said_so() {
+    fn missing_peer_is_reported() {
         assert!(compare("127.0.0.1:9").error.is_some());
         assert!(compare("no.such.host.invalid").error.is_some());
     }

@@ -11,7 +11,7 @@ pub(crate) fn several_threads() -> bool {
 const WORTH_SHARING: usize = 1 << 12;
 
 /// Columns of `rows` rows, which threads take a few at a time: as many as are worth a turn.
-pub(crate) fn few_by_few<C: IndexedParallelIterator>(
+pub(crate) fn in_batches<C: IndexedParallelIterator>(
     columns: C,
     rows: usize,
 ) -> impl IndexedParallelIterator<Item = C::Item> {

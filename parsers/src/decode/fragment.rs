@@ -64,8 +64,8 @@ impl Walk<'_> {
         hasher.write_u128(ip.source);
         hasher.write_u128(ip.destination);
         // With IPv6 the next header of the first part alone counts, RFC 8200 4.5.
-        let protocol_told = if ip.v6 { 0 } else { u64::from(protocol) };
-        hasher.write_u64(protocol_told << 32 | u64::from(identification));
+        let stated_protocol = if ip.v6 { 0 } else { u64::from(protocol) };
+        hasher.write_u64(stated_protocol << 32 | u64::from(identification));
         self.packet.fragment = true;
         self.cannot_verify();
         self.packet.datagram = hasher.finish();

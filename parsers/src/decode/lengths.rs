@@ -25,7 +25,7 @@ pub(super) struct Frame {
     /// Bytes behind the outermost one, where they are more than may follow it.
     excess: u32,
     /// The record states a length that no frame has: that of the outermost IP packet counts.
-    untold: bool,
+    is_wire_unknown: bool,
 }
 
 impl Walk<'_> {
@@ -41,8 +41,8 @@ impl Walk<'_> {
         } else {
             MAX_LARGE_RECORD
         };
-        self.frame.untold = record.wire > longest.max(record.captured);
-        if record.captured > record.wire || self.frame.untold {
+        self.frame.is_wire_unknown = record.wire > longest.max(record.captured);
+        if record.captured > record.wire || self.frame.is_wire_unknown {
             self.wire = record.captured;
             self.conflict();
         }
@@ -54,7 +54,7 @@ impl Walk<'_> {
         let end = (self.at as u32).saturating_add(bytes);
         match self.frame.end {
             None if end > self.wire => {
-                if self.frame.untold {
+                if self.frame.is_wire_unknown {
                     self.wire = end;
                 }
                 self.conflict();

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_whose_checksum_was_left_are_told_apart_by_their_payload() {
+    fn datagrams_whose_checksum_was_left_differ_by_their_payload() {
         let mut notice = Notice::new(true, false);
         let packet = Packet {
             transport_at: 34,

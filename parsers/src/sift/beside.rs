@@ -29,7 +29,7 @@ pub(super) struct Terms {
 /// What the last look at the whole capture said: it holds on where little is ahead.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
-    of_all: u32,
+    usual_of_all: u32,
 }
 
 impl Beside {
@@ -76,9 +76,9 @@ impl Beside {
         }
         let all = look(packet, terms, ahead, &known, Held::is_no_acknowledgement);
         if all.len() >= OF_ALL {
-            self.of_all = usual(all);
+            self.usual_of_all = usual(all);
         }
-        self.of_all
+        self.usual_of_all
     }
 }
 

@@ -59,8 +59,8 @@ impl Held {
 
     /// Whether a packet alike was sent again on purpose at most by its application: no acknowledgement, which hosts repeat.
     pub(crate) fn is_no_acknowledgement(&self) -> bool {
-        let is_told = self.owner.kind != OwnerKind::None && !self.is_cut_to_ports();
-        is_told && (!self.is_tcp() || self.takes_numbers())
+        let is_identified = self.owner.kind != OwnerKind::None && !self.is_cut_to_ports();
+        is_identified && (!self.is_tcp() || self.takes_numbers())
     }
 
     /// Whether it looks like other segments of its sender, because it is cut before what it acknowledges.

@@ -44,7 +44,7 @@ pub(crate) struct Identity {
     /// and where that says more the checksum that a receiver sees.
     pub content: u64,
     /// The content of a copy that was cut, or not cut: there the checksum cannot, or can, be verified or computed.
-    pub of_cut: u64,
+    pub cut_content: u64,
     /// The captured part of a TCP segment.
     pub captured: Captured,
     /// Hash of what stands behind the header; 0 where not all of it was captured.
@@ -74,7 +74,7 @@ impl Identity {
         (link_type, interface): (u32, u32),
         hashing: &RandomState,
     ) -> Self {
-        let (content, of_cut, payload) = contents(packet, bytes, hashing);
+        let (content, cut_content, payload) = contents(packet, bytes, hashing);
         let behind = bytes
             .get(packet.transport_at as usize..)
             .unwrap_or_default();
@@ -118,7 +118,7 @@ impl Identity {
             });
         Self {
             content,
-            of_cut,
+            cut_content,
             captured,
             payload,
             point: hasher.finish(),
@@ -135,14 +135,14 @@ impl Identity {
     /// Prefers the content that a copy has whose options were cut, too: of those, only this one can be known.
     pub(crate) fn prefer_numbers(&mut self) {
         if self.captured == Captured::Whole {
-            std::mem::swap(&mut self.content, &mut self.of_cut);
+            std::mem::swap(&mut self.content, &mut self.cut_content);
         }
     }
 
     /// Its content as one of those that `is_known`, where a copy of it is.
     pub(crate) fn among(&self, is_known: impl Fn(u64) -> bool) -> u64 {
-        if self.of_cut != self.content && !is_known(self.content) && is_known(self.of_cut) {
-            self.of_cut
+        if self.cut_content != self.content && !is_known(self.content) && is_known(self.cut_content) {
+            self.cut_content
         } else {
             self.content
         }
@@ -151,8 +151,8 @@ impl Identity {
     /// Whether `other` is of the same content.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         self.content == other.content
-            || self.of_cut == other.content
-            || self.content == other.of_cut
+            || self.cut_content == other.content
+            || self.content == other.cut_content
     }
 
     /// Whether `other`, of the same content, has another payload nevertheless: checksums are short.

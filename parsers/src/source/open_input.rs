@@ -45,7 +45,7 @@ impl Stamp {
     }
 
     /// Whether what this one had is still there: nothing was written, or more was appended.
-    fn is_begin_of(&self, now: &Self) -> bool {
+    fn is_start_of(&self, now: &Self) -> bool {
         self.is_same_file(now)
             && (self.length < now.length
                 || self.length == now.length && self.modified == now.modified)
@@ -134,7 +134,7 @@ impl OpenInput {
                 if about.is_file() {
                     let mut opened = Stamp::read(&about);
                     if let Some(before) = before {
-                        if !before.is_begin_of(&opened) {
+                        if !before.is_start_of(&opened) {
                             return Err(Error::Changed {
                                 file: name,
                                 found: format!("a file of {} bytes", opened.length),

@@ -308,7 +308,7 @@ mod tests {
         }
 
         #[test]
-        fn a_file_that_changes_is_read_as_far_as_it_was_and_said_to_have_changed(
+        fn a_file_that_changes_is_read_as_far_as_it_was_and_reported_as_changed(
             length in 300_000..(8 * ahead::WINDOW as i64),
             change in prop_oneof![Just(0), -2..2_i64, -9_000_000..9_000_000_i64],
             step in prop_oneof![Just(0), 1..100_usize, Just(FRONT), 60_000..3_000_000_usize],

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use super::blocks::Blocks;
 use super::column::ColumnWriter;
 use crate::common::error::Error;
-use crate::common::threads::{few_by_few, several_threads};
+use crate::common::threads::{in_batches, several_threads};
 use crate::tables::{Table, spark_schema};
 
 /// Where one table goes.
@@ -99,7 +99,7 @@ impl TableFile {
         }
         if several_threads() {
             let columns = self.columns.par_iter_mut().zip(arrays);
-            few_by_few(columns, batch.num_rows()).try_for_each(write)?;
+            in_batches(columns, batch.num_rows()).try_for_each(write)?;
         } else {
             let mut columns = self.columns.iter_mut().zip(arrays);
             columns.try_for_each(write)?;

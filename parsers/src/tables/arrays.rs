@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::{Table, text};
 use crate::common::error::Error;
-use crate::common::threads::{few_by_few, several_threads};
+use crate::common::threads::{in_batches, several_threads};
 
 /// A column that is made when its batch is.
 pub(crate) type Making<'a> = Box<dyn FnOnce() -> ArrayRef + Send + 'a>;
@@ -24,7 +24,7 @@ pub(crate) fn batch(
     columns: Vec<Making<'_>>,
 ) -> Result<RecordBatch, Error> {
     let columns = if several_threads() {
-        let columns = few_by_few(columns.into_par_iter(), rows);
+        let columns = in_batches(columns.into_par_iter(), rows);
         columns.map(|make| make()).collect()
     } else {
         columns.into_iter().map(|make| make()).collect()

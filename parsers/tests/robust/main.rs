@@ -203,7 +203,7 @@ fn a_record_that_claims_four_gigabytes_is_damage_and_allocates_nothing() {
 }
 
 #[test]
-fn compression_is_told_by_content_and_changes_nothing() {
+fn compression_shows_in_content_and_changes_nothing() {
     use std::io::Write;
     let segments: Vec<_> = (0..3000)
         .map(|n| (n * 1000, segment(n % 3 == 0, 16, n as u32, 7, 3)))

@@ -25,7 +25,7 @@ NOTE = (
     "the tried values of loss, jitter, queue and buffer between which the slowdown crosses each "
     "level (flowsweep.analysis.axis_thresholds)"
 )
-_OF_THRESHOLD = {
+_THRESHOLD_COLUMNS = {
     name: kind
     for name, kind in ESTIMATES["threshold_estimates"].items()
     if name in Threshold.__dataclass_fields__ or name == "level"
@@ -36,7 +36,7 @@ COLUMNS = {
     "app": "varchar",
     "problem": "varchar",
     "outcome": "varchar",
-    **_OF_THRESHOLD,
+    **_THRESHOLD_COLUMNS,
 }
 KEY = ("axis", "unit", "app", "problem", "outcome")
 Row = dict[str, Any]
@@ -59,7 +59,7 @@ def rows(runs: Sequence[Row]) -> list[tuple[Any, ...]]:
                 else threshold(line, level)
             )
             row = {"level": level, **asdict(made)}
-            found.append((*key, *(row[name] for name in _OF_THRESHOLD)))
+            found.append((*key, *(row[name] for name in _THRESHOLD_COLUMNS)))
     return found
 
 

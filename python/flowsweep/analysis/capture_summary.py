@@ -245,17 +245,17 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
     # Of shorter times no peak is known.
-    told_ns = bin_ns * max(-(-least // bin_ns), 1)
-    count = -(-(high - low) // told_ns)
+    shown_ns = bin_ns * max(-(-least // bin_ns), 1)
+    count = -(-(high - low) // shown_ns)
     width = -(-count // COLUMNS)
-    summary.bin_ms, summary.column_s = told_ns / 1e6, width * told_ns / 1e9
+    summary.bin_ms, summary.column_s = shown_ns / 1e6, width * shown_ns / 1e9
     summary.shortest_ms = least / 1e6 if least else None
     filled: set[int] = set()
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
         own = bins.filter(pl.col(end).is_in(own_addresses))
         spread = merged_packets.spread_merged(own, merged.get(way))
-        per_bin = spread.group_by(number=(pl.col("start_ns") - low) // told_ns).agg(
-            mbit=pl.col("wire_bytes").sum() * 8e3 / told_ns
+        per_bin = spread.group_by(number=(pl.col("start_ns") - low) // shown_ns).agg(
+            mbit=pl.col("wire_bytes").sum() * 8e3 / shown_ns
         )
         peaks = dict(
             per_bin.group_by(column=pl.col("number") // width).agg(pl.col("mbit").max()).iter_rows()
@@ -267,7 +267,7 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
             mean = float(own["wire_bytes"].sum()) * 8e-6 / summary.duration_s
             setattr(summary, f"mean_{way}_mbit_s", mean)
         filled |= set(per_bin["number"])
-    others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // told_ns)
+    others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // shown_ns)
     # A merged packet at the beginning was under way before the capture began.
     filled = {number for number in filled if number >= 0} | set(others["number"])
     summary.empty_bins = 1 - len(filled) / count

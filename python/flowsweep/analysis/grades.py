@@ -54,7 +54,7 @@ CLOCK_NOTED = 0.1
 
 
 #: Facts about a whole capture: each of its interfaces has the same values.
-OF_ALL_INTERFACES = (
+CAPTURE_WIDE = (
     "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
     "missed_bytes", *(key for key, _ in REFUSED), *ODD_CONNECTIONS,
     "begin_ns", "end_ns", "silence_ns", "silence_from_ns", "clock_shift_ns",
@@ -159,7 +159,7 @@ def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
     sums["is_drops_known"] = all(row.get("is_drops_known") for row in rows)
     sums["is_truncated"] = any(row.get("is_truncated") for row in rows)
     # These values are of the whole capture: every row of an interface has the same.
-    for key in OF_ALL_INTERFACES:
+    for key in CAPTURE_WIDE:
         sums[key] = rows[0].get(key)
     letters: dict[str, set[str]] = {}
     for note in (note for row_grade in grades for note in row_grade.notes):

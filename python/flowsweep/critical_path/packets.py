@@ -17,7 +17,7 @@ ENDS = ["src_ip", "src_port", "dst_ip", "dst_port"]
 #: `way` is a number of the ends.
 STREAM = ["way", "connection"]
 #: What a packet that was sent again has in common with the one that carried its bytes before.
-OF_BURST = ("began", "first_sent", "ip_bytes_so_far", "queued_ns_so_far")
+BURST_COLUMNS = ("began", "first_sent", "ip_bytes_so_far", "queued_ns_so_far")
 #: Sequence numbers are counted modulo this.
 _WRAP = 1 << 32
 
@@ -166,7 +166,7 @@ def _with_messages(packets: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
     again = packets.filter(is_again).drop("began").sort("offset", maintain_order=True)
     again = again.join_asof(
-        first.select(*STREAM, "offset", *OF_BURST).sort("offset", maintain_order=True),
+        first.select(*STREAM, "offset", *BURST_COLUMNS).sort("offset", maintain_order=True),
         on="offset",
         by=STREAM,
         check_sortedness=False,

@@ -272,7 +272,7 @@ NAMES = (*AXES, "problem")
 #: The keys of `axes:`.
 LISTED = (*(axis.name for axis in _LIST if axis.is_listed), "problem")
 #: Axes that only an emulated link can have.
-OF_LINK = tuple(axis.name for axis in _LIST if axis.applies_to == "link")
+LINK_AXES = tuple(axis.name for axis in _LIST if axis.applies_to == "link")
 #: Axes that the lines of completion times tell apart by their columns; they come first in the
 #: points. The models compare all others as one text, `other_axes`.
 ON_LINES = ("rtt", "rate", "buffer", "queue")

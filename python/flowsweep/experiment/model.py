@@ -144,7 +144,7 @@ class Experiment(Model):
 
     @field_validator("sites")
     @classmethod
-    def _sites_are_few(cls, sites: Sites) -> Sites:
+    def _limit_sites(cls, sites: Sites) -> Sites:
         if len(sites) > MOST_SITES:
             raise refused("too many sites", counted(len(sites), "site"), f"at most {MOST_SITES}")
         return sites

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.experiment.axes import AXES, NAMES, OF_LINK
+from flowsweep.experiment.axes import AXES, LINK_AXES, NAMES
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment
@@ -68,7 +68,7 @@ class Point:
 
     def link(self, base: Link) -> Link:
         """The link between sites at this point."""
-        fields = [AXES[name].field for name in OF_LINK]
+        fields = [AXES[name].field for name in LINK_AXES]
         known = type(base).model_fields  # a schedule is of all links together
         return base.model_copy(
             update={field: getattr(self, field) for field in fields if field in known}

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.experiment import points
-from flowsweep.experiment.axes import OF_LINK
+from flowsweep.experiment.axes import LINK_AXES
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment, Host
@@ -138,7 +138,7 @@ class Run:
         is_shaped = experiment.testbed.shapes_links
         if not is_shaped:
             # The links are not shaped.
-            axes = {axis: asked for axis, asked in axes.items() if axis not in OF_LINK}
+            axes = {axis: asked for axis, asked in axes.items() if axis not in LINK_AXES}
         if point.placement is not None:
             # The hosts differ in their number of ranks.
             axes.pop("ranks_per_host", None)

@@ -32,7 +32,7 @@ IN_PART = "headers do not show it"
 #: A share that is worth a word beside a bar.
 NOTABLE = 0.0005
 #: So many applications have a sentence each; of more, so many standouts are named.
-FEW = 3
+LISTED = 3
 BASELINE = "the baseline"
 NOTHING = "did anything else hold it"
 #: Share of the sending time that must be known for a sentence about it.
@@ -54,7 +54,7 @@ class Held:
         pace: Who set the pace at that point, and for which share of the sending time.
         most: What else held it most at any point, for which share, and where.
         is_first: Whether that is the point of `begin`.
-        untold: Largest share at any of these points that headers do not explain.
+        unexplained: Largest share at any of these points that headers do not explain.
         parts: Who took the wait for the other side, where that set the pace.
         most_parts: The same of `most`.
         link: How full the link was at the point of `begin`, if it was.
@@ -67,7 +67,7 @@ class Held:
     most: tuple[str, float, str]
     is_first: bool
     points: int
-    untold: float
+    unexplained: float
     parts: str
     most_parts: str
     link: float | None
@@ -87,17 +87,17 @@ def describe(
     labels = [_subject(frame, label) for frame, label in zip(frames, labels, strict=True)]
     holds = [find_held(frame, label) for frame, label in zip(frames, labels, strict=True)]
     known = [one for one in holds if one is not None]
-    many = len(known) > FEW
+    many = len(known) > LISTED
     sentences = (
         [_describe_paces(known), _describe_standouts(known)]
         if many
         else [_sentence(one, is_swept) for one in known]
     )
     sentences += _describe_full_links(known)
-    untold = max((one.untold for one in known), default=0.0)
-    if untold >= NOTABLE:
+    unexplained = max((one.unexplained for one in known), default=0.0)
+    if unexplained >= NOTABLE:
         sentences.append(
-            f"Up to {numbers.share(untold)} of the sending time at a "
+            f"Up to {numbers.share(unexplained)} of the sending time at a "
             f"{'point' if is_swept else 'run'} cannot be attributed: headers do not show it."
         )
     silent = [label for label, one in zip(labels, holds, strict=True) if one is None]
@@ -135,7 +135,7 @@ def find_held(rows: pl.DataFrame, label: str) -> Held | None:
         (holder, share, names[known.row(-place)]),
         is_first=-place == chosen,
         points=known.height,
-        untold=known["unknown_share"].max(),  # type: ignore[arg-type]
+        unexplained=known["unknown_share"].max(),  # type: ignore[arg-type]
         parts=_parts(first) if column == "wait_share" else "",
         most_parts=_parts(known.row(-place, named=True)) if holder == HOLDERS[0][2] else "",
         link=first["link_share"] if _is_full(first) else None,
@@ -193,7 +193,9 @@ def _sentence(one: Held, is_swept: bool) -> str:
     if most < NOTABLE:
         if one.link is not None or one.full:
             return f"{text}."
-        nothing = "is anything else known to have held it" if one.untold >= NOTABLE else NOTHING
+        nothing = (
+            "is anything else known to have held it" if one.unexplained >= NOTABLE else NOTHING
+        )
         return f"{text}; at no point {nothing}."
     at = "also there" if one.is_first else f"at {where}"
     return f"{text}; {holder} held it most {at}, for {numbers.share(most)}{one.most_parts}."
@@ -206,8 +208,8 @@ def _describe_full(share: float) -> str:
 def _describe_full_links(known: Sequence[Held]) -> list[str]:
     """Where the link was full, so that what the senders waited for was the network's doing."""
     found = [
-        f"{one.label}{' also' if one.link is not None else ''} at {join_words(one.full[:FEW])}"
-        + (f" and {len(one.full) - FEW} more points" if len(one.full) > FEW else "")
+        f"{one.label}{' also' if one.link is not None else ''} at {join_words(one.full[:LISTED])}"
+        + (f" and {len(one.full) - LISTED} more points" if len(one.full) > LISTED else "")
         for one in known
         if one.full
     ]
@@ -244,10 +246,10 @@ def _describe_standouts(known: Sequence[Held]) -> str:
     """Those that anything but the application held most, at any point; of the rest, how much."""
     order = sorted(known, key=lambda one: -one.most[1])
     if order[0].most[1] < NOTABLE:
-        if max(one.untold for one in known) >= NOTABLE:
+        if max(one.unexplained for one in known) >= NOTABLE:
             return "At no point is anything else known to have held any of them."
         return "At no point did anything else hold any of them."
-    named = [one for one in order[:FEW] if one.most[1] >= NOTABLE]
+    named = [one for one in order[:LISTED] if one.most[1] >= NOTABLE]
     texts = [
         f"{one.label} ({one.most[0]}, {numbers.share(one.most[1])}"
         f"{f' at {one.most[2]}' if one.points > 1 else ''})"

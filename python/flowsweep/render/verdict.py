@@ -312,7 +312,7 @@ def _application(label: str, row: dict[str, Any], app_rows: list[dict[str, Any]]
         if axis not in known_axes and axis not in never
     ]
     severe = [threshold_words.severe(by[axis, False]) for axis in axes if (axis, False) in by]
-    told_severe = [text for text in severe if text]
-    if told_severe and (known_axes or never):
-        found.append(f"{outcome_words.word_severe(row)} {' and '.join(told_severe)}.")
+    known_severe = [text for text in severe if text]
+    if known_severe and (known_axes or never):
+        found.append(f"{outcome_words.word_severe(row)} {' and '.join(known_severe)}.")
     return found

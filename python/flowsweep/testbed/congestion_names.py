@@ -9,7 +9,7 @@ from flowsweep.errors import FlowsweepError
 
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 #: Of Linux 6 (net/ipv4/tcp_*.c, bpf_*.c), and versions of BBR that distributions ship.
-OF_LINUX = (
+LINUX_NAMES = (
     "bbr", "bbr1", "bbr2", "bbr3", "bic", "bpf_cubic", "bpf_dctcp", "cdg", "cubic", "dctcp",
     "dctcp-reno", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable", "vegas",
     "veno", "westwood", "yeah",
@@ -26,7 +26,7 @@ def available() -> list[str]:
 
 def check(name: str, place: Path) -> None:
     """Raises where neither Linux nor this kernel has a congestion control of this name."""
-    known = sorted({*OF_LINUX, *available()})
+    known = sorted({*LINUX_NAMES, *available()})
     if name in known:
         return
     near = difflib.get_close_matches(name, known, n=1)

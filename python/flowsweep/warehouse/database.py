@@ -151,7 +151,7 @@ class Warehouse:
 
     def _fingerprint_tables(self, inputs: Callable[[], signatures.Inputs]) -> str:
         """A text that differs as soon as the tables do."""
-        are_many = signatures.runs_with_tables(self.tables) > signatures.FEW
+        are_many = signatures.runs_with_tables(self.tables) > signatures.SMALL_SWEEP
         return signatures.digest(repr(self._state if are_many else inputs().signatures))
 
     def query_figure(self, name: str, sql: str) -> pl.DataFrame:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Signatures = dict[str, str]
 #: Of at most so many runs every file is looked at each time; of more only where a run was ingested
 #: since. Who overwrites files of larger experiments in place removes the folder `facts`.
-FEW = 500
+SMALL_SWEEP = 500
 
 
 def state(tables: Path) -> list[tuple[str, int, int]]:

@@ -22,7 +22,7 @@ FOLDERS = ("/opt/zeek/bin", "/usr/local/zeek/bin", "/usr/local/bin", "/opt/homeb
 #: Taken where no Zeek is installed, but one of these programs that run it.
 IMAGE = "docker.io/zeek/zeek:8.0"
 #: Lines of Zeek's output that are printed when it fails.
-TOLD_LINES = 3
+SHOWN_LINES = 3
 CLASSIC = (b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 HEADER_BYTES = 24
 
@@ -78,7 +78,7 @@ def logs_of(
     """
     words = [*command(folder), "-C", "-r", "-", str(scripts() / "flowsweep.zeek"), *settings]
     # Zeek's output goes to a file: a pipe that nobody reads yet would fill up and stop Zeek.
-    with (folder / "said").open("w+b") as output:
+    with (folder / "output").open("w+b") as output:
         with subprocess.Popen(
             words, cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output
         ) as process:
@@ -91,9 +91,9 @@ def logs_of(
                 raise
         output.seek(0)
         text = output.read().decode(errors="replace").strip()
-    (folder / "said").unlink()
+    (folder / "output").unlink()
     if process.returncode != 0:
-        lines = text.splitlines()[-TOLD_LINES:]
+        lines = text.splitlines()[-SHOWN_LINES:]
         code = process.returncode
         how = f"failed with exit code {code}" if code > 0 else f"was killed by signal {-code}"
         raise FlowsweepError(

@@ -3,7 +3,7 @@ with
 
 own as (
     select
-        ours / (published / 100) as of_published,
+        ours / (published / 100) as share_of_published,
         ours,
         split_part(values_here.key, ' ', 1) as path,
         replace(split_part(values_here.key, ' ', 2), '_', ' ') as direction,
@@ -17,8 +17,8 @@ own as (
 
 known as (
     select
-        (select min(of_published) from own) as least,
-        (select max(of_published) from own) as most,
+        (select min(share_of_published) from own) as least,
+        (select max(share_of_published) from own) as most,
         (
             select string_agg(distinct direction, ', ' order by direction desc)
             from own

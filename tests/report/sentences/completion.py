@@ -16,9 +16,9 @@ def _per_point(query: str) -> Check:
 
     def holds(asked: Asked, match: re.Match[str]) -> bool:
         used = asked.rows(query)["runs_used"]
-        numbers_told = {match[1], match[2] or match[1]}
+        shown = {match[1], match[2] or match[1]}
         least = used.filter(used > 0).min()
-        return numbers_told == {str(least), str(used.max())} and match[3] == str(used.sum())
+        return shown == {str(least), str(used.max())} and match[3] == str(used.sum())
 
     return holds
 

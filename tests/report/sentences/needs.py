@@ -12,7 +12,7 @@ from sentences.flows import ON_PATH
 from sentences.runs import accompanied, tcp_alone
 
 
-def _untold(asked: Asked, match: re.Match[str]) -> bool:
+def _counts_unknown(asked: Asked, match: re.Match[str]) -> bool:
     rows = asked.rows("limits")
     reasons = {part for text in rows["unknown_because"] if text for part in text.split("; ")}
     in_part = "headers do not show it" in reasons
@@ -28,7 +28,7 @@ def _untold(asked: Asked, match: re.Match[str]) -> bool:
     )
 
 
-def _is_untold(asked: Asked) -> bool:
+def _has_unknown(asked: Asked) -> bool:
     rows = asked.rows("limits")
     return bool(rows["unknown_directions"].sum() or rows["unknown_because"].drop_nulls().len())
 
@@ -44,13 +44,13 @@ def _drawn_thresholds(asked: Asked) -> list[dict[str, Any]]:
     return asked.rows("thresholds").join(baselines, on=keys, nulls_equal=True).rows(named=True)  # type: ignore[no-any-return]
 
 
-def _is_told(row: dict[str, Any]) -> bool:
+def _is_known(row: dict[str, Any]) -> bool:
     return row["state"] in ("found", "one-sided")
 
 
 def _has_interval_drawn(asked: Asked) -> bool:
     return any(
-        (_is_told(row) and (row["low"], row["high"]) != (None, None))
+        (_is_known(row) and (row["low"], row["high"]) != (None, None))
         or (row["state"] == "cannot tell" and None not in (row["low"], row["high"]))
         for row in _drawn_thresholds(asked)
     )
@@ -60,7 +60,7 @@ def _by_medians(asked: Asked) -> list[dict[str, Any]]:
     return [
         row
         for row in _drawn_thresholds(asked)
-        if _is_told(row) and (row["low"], row["high"]) == (None, None)
+        if _is_known(row) and (row["low"], row["high"]) == (None, None)
     ]
 
 
@@ -83,7 +83,7 @@ NEEDS = [
              r"answer\.",
              r"Network: congestion window, rate or recovery from loss\.", r"Inferred from headers\.",
              rf"{N} of {N} points are drawn; all: flowsweep query limits DIR\."),
-    Sentence("limits", r"Cannot tell: .+?\)\.", _untold, _is_untold),
+    Sentence("limits", r"Cannot tell: .+?\)\.", _counts_unknown, _has_unknown),
     *always("thresholds", r"Where the median completion time is 10 % \(filled\) and 50 % \(open\) "
              r"above the baseline\.", r"The axis covers the range that was tried\."),
     Sentence("thresholds", r"Bars: 95 % intervals, from one tried point to another; the mark inside "

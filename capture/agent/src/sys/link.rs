@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn state_of_an_interface_is_told_when_it_is_asked_for() {
+    fn state_of_an_interface_is_reported_on_request() {
         let socket = LinkSocket::open("lo").expect("netlink");
         socket.states();
         socket.ask();

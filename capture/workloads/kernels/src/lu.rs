@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matrix_without_inverse_is_told() {
+    fn a_matrix_without_inverse_is_an_error() {
         let mut panel = vec![1.0, 2.0, 2.0, 4.0];
         assert_eq!(factor(&mut panel, 2, &mut [0, 0]), Err(Singular(1)));
     }

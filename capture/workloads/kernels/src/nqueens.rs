@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn attacking_or_impossible_rows_are_told_apart() {
+    fn attacking_and_impossible_rows_differ() {
         assert_eq!(solve(8, &[0, 1], |_| {}), Ok(Found::default()));
         assert_eq!(solve(8, &[8], |_| {}), Err(BadBoard::Row(0)));
         assert_eq!(solve(0, &[], |_| {}), Err(BadBoard::Size(0)));

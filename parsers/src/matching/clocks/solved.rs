@@ -122,16 +122,16 @@ impl Solved {
         let mut rows = Vec::new();
         for (host, &rough) in self.rough.iter().enumerate() {
             let ahead = rough.saturating_sub(self.rough[self.reference]);
-            let is_told = self.pieces.iter().any(Piece::is_told);
+            let is_any_measured = self.pieces.iter().any(Piece::is_measured);
             for piece in &self.pieces {
-                if is_told && !piece.is_told() {
+                if is_any_measured && !piece.is_measured() {
                     continue;
                 }
                 let line = piece.lines[host];
                 rows.push(ClockRow {
                     host: host as u16,
                     reference: self.reference as u16,
-                    span: is_told.then(|| {
+                    span: is_any_measured.then(|| {
                         let (from, to) = (piece.from, piece.to);
                         (from.saturating_add(rough), to.saturating_add(rough))
                     }),
@@ -190,7 +190,7 @@ impl Solved {
 
 impl Piece {
     /// Whether there are packets or readings in it.
-    fn is_told(&self) -> bool {
+    fn is_measured(&self) -> bool {
         self.from > i64::MIN
     }
 

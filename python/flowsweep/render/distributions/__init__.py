@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Pool",
     "Quantity",
-    "are_few",
     "censored",
     "chart",
+    "is_small_sample",
     "kept",
     "log_ends",
     "pools",
@@ -34,7 +34,7 @@ __all__ = [
 LEAST_VALUES = 20
 
 
-def are_few(rows: pl.DataFrame, counted: str) -> bool:
+def is_small_sample(rows: pl.DataFrame, counted: str) -> bool:
     """Whether no curve has enough values for the shape of a distribution.
 
     Args:

@@ -24,7 +24,7 @@ def draw_flows(
         explanation: A sentence on how it is computed.
     """
     rows = context.rows(quantity.query)
-    if distributions.are_few(rows, "of_flows"):
+    if distributions.is_small_sample(rows, "of_flows"):
         return None
     chart, drawn = distributions.chart(context, rows, quantity)
     flows, censored = int(rows["flows"].sum()), int(rows["censored_flows"].sum())

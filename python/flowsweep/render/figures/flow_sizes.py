@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from flowsweep.render.theme import Series
 
-FEW = 50
+SMALL = 50
 RATES = ((1e4, "10 kbit/s"), (1e6, "1 Mbit/s"), (1e8, "100 Mbit/s"))
 
 
@@ -203,7 +203,7 @@ def _draw_points(
         }
         for row in rows.iter_rows(named=True)
     ]
-    size: Any = charts.value(22 if len(points) > FEW else 45)
+    size: Any = charts.value(22 if len(points) > SMALL else 45)
     if rows["is_cell"].any():
         size = charts.field("flows:Q", scale=axes.scale(type="log", range=[6, 90]), legend=None)
     for cut in (False, True):

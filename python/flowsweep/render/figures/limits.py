@@ -9,7 +9,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.render import axes, charts, doubts, held_senders, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
-from flowsweep.render.held_senders import CLASSES, FEW, NOTABLE
+from flowsweep.render.held_senders import CLASSES, LISTED, NOTABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def draw(context: Context) -> Figure | None:
 def _finding(context: Context, shown: Sequence[Series], rows: pl.DataFrame) -> str:
     """What the numbers say; of captures alone a sentence for those with most traffic."""
     certain = doubts.select_reliable(context, shown)
-    certain = certain[:FEW] if context.stands_alone else certain
+    certain = certain[:LISTED] if context.stands_alone else certain
     if not certain:
         return ""
     frames = [context.select_series(rows, one) for one in certain]

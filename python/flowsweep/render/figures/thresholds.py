@@ -23,7 +23,7 @@ WIDEST = 500
 LEAST_LEFT, MOST_LEFT, BOTH = 90, 290, 660
 LETTER = 6.3
 # States with an estimate that is believed.
-TOLD = ("found", "one-sided")
+KNOWN = ("found", "one-sided")
 # The name stands in the first of the two rows of an application.
 ROW_NAME = "indexof(datum.label, ', 50 %') > 0 ? '50 %' : datum.label"
 AXES = (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)"))
@@ -200,7 +200,7 @@ def _draw_estimate(
     row: dict[str, Any], one: Series, place: Place, about: str
 ) -> Iterator[charts.Chart]:
     """A point, filled for 10 %; an arrow at the edge where no tried point was so much worse."""
-    if row["state"] in TOLD:
+    if row["state"] in KNOWN:
         at = charts.Chart(values([{"row": place.row_name, "x": row["estimate"], TIP: about}]))
         shape: dict[str, Any] = {"size": 60, "shape": one.shape}
         if row["level"] < 1.3:
@@ -218,23 +218,23 @@ def _draw_estimate(
 
 def _draw_words(row: dict[str, Any], one: Series, place: Place, words: str) -> charts.Chart:
     """The threshold in words at the right; in italics where there is no estimate."""
-    is_told = row["state"] in TOLD
+    is_known = row["state"] in KNOWN
     text = charts.Chart(values([{"row": place.row_name, "text": words}])).mark(
         "text",
         align="left",
-        fontStyle="normal" if is_told else "italic",
-        color=one.text_colour if is_told else theme.MUTED,
+        fontStyle="normal" if is_known else "italic",
+        color=one.text_colour if is_known else theme.MUTED,
     )
     return text.encode(x=charts.value(place.width + 12), y=place.y, text="text:N")
 
 
 def _is_by_medians(row: dict[str, Any]) -> bool:
     """Whether it is stated with too few runs for an interval."""
-    return row["state"] in TOLD and row["low"] is None and row["high"] is None
+    return row["state"] in KNOWN and row["low"] is None and row["high"] is None
 
 
 def _has_bar(row: dict[str, Any]) -> bool:
-    return _is_bracketed(row) or (row["state"] in TOLD and not _is_by_medians(row))
+    return _is_bracketed(row) or (row["state"] in KNOWN and not _is_by_medians(row))
 
 
 def _is_bracketed(row: dict[str, Any]) -> bool:
@@ -246,7 +246,7 @@ def _is_bracketed(row: dict[str, Any]) -> bool:
 def describe(row: dict[str, Any], unit: str) -> str:
     """One threshold in a few words."""
     state = row["state"]
-    if state in TOLD:
+    if state in KNOWN:
         return brackets.brief(row, unit)
     if state == "never":
         side = ">" if row["axis"] == "rtt" else "<"

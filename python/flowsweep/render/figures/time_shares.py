@@ -16,7 +16,7 @@ COLOURS = (*(f"var(--app-{number})" for number in (6, 7, 8, 5, 9, 4)), "var(--gr
 #: Pixels for the words behind a bar.
 WORDS = 60
 #: Applications that have a sentence each.
-FEW = 3
+LISTED = 3
 #: A share of the time that is worth a word.
 NOTABLE = 0.01
 
@@ -33,7 +33,7 @@ def draw(context: Context) -> Figure | None:
         name="time_shares",
         finding=" ".join(
             _finding(frame, one.label, is_swept=not context.stands_alone)
-            for frame, one in list(zip(frames, shown, strict=True))[:FEW]
+            for frame, one in list(zip(frames, shown, strict=True))[:LISTED]
         ),
         caption=sentence(
             "The critical path runs backwards from the end of a run: to the last message that "

@@ -80,7 +80,7 @@ class Machine:
         except subprocess.TimeoutExpired:
             raise self.failure("does not answer", f"nothing for {limit_s:g} s") from None
         if done.returncode != 0:
-            self._raise_told(done.stdout.decode(errors="replace"))
+            self._raise_reported(done.stdout.decode(errors="replace"))
             printed = done.stderr.decode(errors="replace").strip().splitlines()
             raise self.failure(f"failed: {command[:60]}", printed[-1] if printed else "no message")
         return done.stdout
@@ -218,7 +218,7 @@ class Machine:
         assert self._keeper.stdout is not None  # noqa: S101
         self._keeper.wait(ANSWER_LIMIT_S)
         self._buffer += self._keeper.stdout.read()
-        self._raise_told(self._rest())  # it could not put everything back
+        self._raise_reported(self._rest())  # it could not put everything back
         if words[:1] != ["stopped"] or words[1] not in ("0", "1"):  # 1: data was lost: see manifest
             raise self.failure("the capture failed", " ".join(words))
         self._keeper = None
@@ -278,7 +278,7 @@ class Machine:
             remedy=remedy or self._reach.remedy(self.described),
         )
 
-    def _raise_told(self, text: str) -> None:
+    def _raise_reported(self, text: str) -> None:
         """Raises what the keeper says of an error: found, expected and remedy, tabs between."""
         for line in text.splitlines():
             if line.startswith("error: "):
@@ -318,5 +318,5 @@ class Machine:
         if text == "alive":
             self._answered = time.monotonic()
             return self._line()
-        self._raise_told(text)
+        self._raise_reported(text)
         return text

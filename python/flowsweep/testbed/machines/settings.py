@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from flowsweep.experiment import settings
-from flowsweep.experiment.axes import OF_LINK
+from flowsweep.experiment.axes import LINK_AXES
 from flowsweep.validation import refused
 
 
@@ -54,9 +54,9 @@ def check_axes(kind: str, axes: Mapping[str, Iterable[str]], remedy: str = "") -
         remedy: What else may be said in the file.
     """
     for axis in (axis for given in axes.values() for axis in given):
-        if axis in OF_LINK:
+        if axis in LINK_AXES:
             raise refused(
                 f"axes: {axis} cannot be swept on real machines",
                 f"`testbed: {{kind: {kind}}}` and an axis `{axis}`",
-                f"axes other than {', '.join(OF_LINK)}{remedy}",
+                f"axes other than {', '.join(LINK_AXES)}{remedy}",
             )

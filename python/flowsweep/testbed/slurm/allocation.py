@@ -22,7 +22,7 @@ ASK_LIMIT_S = 60.0  # the controller may be busy
 SLOTS = 1024  # more ranks than any node gets; how many there are is our matter
 KEPT = ("SLURM_JOB_ID", "SLURM_CONF")
 PORTS = r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$"
-TOLD = re.compile(r"^[0-9]+: (\S+) +inet ([0-9.]+/[0-9]+) ", re.MULTILINE)
+ADDRESS = re.compile(r"^[0-9]+: (\S+) +inet ([0-9.]+/[0-9]+) ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Allocation:
             return None
         if done.returncode != 0:
             return None
-        printed = TOLD.findall(done.stdout)
+        printed = ADDRESS.findall(done.stdout)
         return Node(name, [ipaddress.IPv4Interface(one) for where, one in printed if where != "lo"])
 
     # How machines are reached: see `machines.reach`.
