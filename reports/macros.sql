@@ -10,14 +10,17 @@ flow.payload_bytes
 + greatest(coalesce(flow.syn_packets, 0) - 1, 0)
 + greatest(coalesce(flow.fin_packets, 0) - 1, 0);
 
--- Four decimals, or so many that a small value keeps three digits and does not become 0. A quotient
--- by 0 is no number, and null.
+-- Four decimals, or so many that a small value keeps three digits and does not become 0.
+create or replace temp macro decimals(value) as
+greatest(4, 2 - floor(log10(greatest(abs(value), 1e-30))))::integer;
+
+-- A quotient by 0 is no number, and null.
 create or replace temp macro rounded(value) as
-if(
-    isfinite(value),
-    round(value, greatest(4, 2 - floor(log10(greatest(abs(value), 1e-30))))::integer),
-    null
-);
+if(isfinite(value), round(value, decimals(value)), null);
+
+-- How far a value that was `rounded` may be from the exact one.
+create or replace temp macro rounding_error(value) as
+0.5 * pow(10, -decimals(value));
 
 -- The bucket of a value in a histogram: 64 to the octave, each up to 1.1 % wide and with its upper
 -- end; one of its own for 0.

@@ -1,0 +1,59 @@
+"""Claims allow for the rounding of the numbers that they compare, and for no more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import in_flight
+import pytest
+import tiny
+
+from flowsweep.analysis import adds_up
+from flowsweep.warehouse import Warehouse
+
+#: Between them rounding leaves three or four significant digits.
+VALUES = [0.00100449, 0.00999, 0.0123456, 0.0652, 0.0999501, 0.1, 1.23456, 99.99996]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_a_rounded_value_is_no_further_away_than_its_error(tmp_path: Path, value: float) -> None:
+    warehouse = Warehouse(tiny.runs(tmp_path, [tiny.run("r")]))
+    sql = "select rounded(x) as near, rounding_error(near) as error from (select {}::double as x)"
+    for exact in (value, -value, value * 1.0000001):
+        near, error = warehouse.select(sql.format(exact)).row(0)
+        assert abs(near - exact) <= error * (1 + 1e-9)
+        assert error <= max(0.00005, 0.00501 * abs(value))
+
+
+@pytest.mark.parametrize("in_flight_bytes", [813, 130, 15, 1249])
+@pytest.mark.parametrize("sent", [150, 1_730, 12_500])
+def test_little_traffic_contradicts_nothing(
+    tmp_path: Path, in_flight_bytes: int, sent: int
+) -> None:
+    rtts = (1, 3)
+    for rtt in rtts:
+        in_flight.capture(tmp_path, f"{rtt}", sent, in_flight_bytes, 65_000)
+    runs = [
+        tiny.run(
+            f"{rtt}", baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS
+        )
+        for rtt in rtts
+    ]
+    tiny.runs(tmp_path, runs)
+    names = ("bytes_in_flight", "path_throughput")
+    assert adds_up.contradictions(Warehouse(tmp_path), names) == []
+
+
+@pytest.mark.parametrize("better", ["more", "less"])
+def test_small_outcomes_contradict_nothing(tmp_path: Path, better: str) -> None:
+    runs = [
+        tiny.run(
+            f"{rtt}", baseline=rtt == 1, completion_s=None,
+            rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS,
+            outcomes=[{"name": "p99", "unit": "s", "better": better, "value": value}],
+        )
+        for rtt, value in enumerate(VALUES, start=1)
+    ]  # fmt: skip
+    warehouse = Warehouse(tiny.runs(tmp_path, runs))
+    assert warehouse.rows("outcome_slowdowns").height == len(VALUES)
+    assert adds_up.contradictions(warehouse, ["outcome_slowdowns"]) == []
