@@ -42,10 +42,9 @@ select
                 small_film
             ),
             format(
-                'The search for supernovae needs {}: the second saves {:.0f} % of what'
-                ' the first does.',
+                'The search for supernovae needs {}: the second saves {} of what the first does.',
                 if(farm_second <= 0.5, 'one', 'two'),
-                100 * farm_second
+                if(farm_second < 0.005, 'nothing', format('{:.0f} %', 100 * farm_second))
             ),
             format(
                 'The number that the most ranks need, predicted from fewer ranks, is {}.',
@@ -54,10 +53,9 @@ select
             coalesce(
                 format(
                     'A lightpath that the farm gives back and asks for again saves'
-                    ' {:.0f} % of what it offers and'
-                    ' costs {:.0f} % of the time.',
+                    ' {:.0f} % of what it offers and costs {}.',
                     100 * saved,
-                    100 * cost
+                    if(cost < 0.005, 'no time', format('{:.0f} % of the time', 100 * cost))
                 ),
                 if(
                     farm_second is not null,

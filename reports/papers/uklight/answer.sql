@@ -25,8 +25,12 @@ select
                 lossy_s / plain_s
             ),
             format(
-                'Jitter of 0.8 ms adds {:.1f} % to the time at 16 ms.',
-                100 * (jittered_s / far_s - 1)
+                'Jitter of 0.8 ms adds {} to the time at 16 ms.',
+                if(
+                    jittered_s / far_s - 1 < 0.0005,
+                    'nothing',
+                    format('{:.1f} %', 100 * (jittered_s / far_s - 1))
+                )
             )
         ),
         ''
