@@ -22,6 +22,7 @@ import polars as pl
 import pytest
 
 RESULTS = os.environ.get("FLOWSWEEP_RESULTS")
+NAMES = ["kitatsuji-quick", "das3-quick", "lambdastream-quick", "uklight-quick"]
 BIN_NS = 10_000_000
 MPI_BYTES = 22
 BATCH_BYTES = 8192 + MPI_BYTES
@@ -107,14 +108,18 @@ def uklight() -> Results:
     return Results("uklight-quick")
 
 
-@pytest.mark.parametrize(
-    "name", ["kitatsuji-quick", "das3-quick", "lambdastream-quick", "uklight-quick"]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_all_runs_are_valid_and_right(name):
     for run, record in Results(name).runs.items():
         # A warm-up is not used, nor tried again.
         assert record["status"] == "valid" or record["warmup"], (run, record["reason"])
         assert record["application"]["correct"] is True, run
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_report_agrees_with_the_tables(name):
+    report = (Results(name).folder / "report.html").read_text(encoding="utf-8")
+    assert "This report contradicts" not in report
 
 
 def test_nqueens_is_silent_and_ends_in_a_burst(kitatsuji):
