@@ -93,7 +93,7 @@ def test_one_direction_alone_recorded_again_is_one(
     assert twice["flows"].equals(once["flows"])
 
 
-TWICE = "1 connection with the same packets, bytes and duration as the one before on the same ports"
+TWICE = "1 TCP connection with the same packets, bytes and duration as the one before on the same"
 
 
 @pytest.mark.parametrize("kind", AMBIGUOUS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -29,12 +30,18 @@ FLOW_COUNTS = {
 }
 
 
+def both_ways(**forward: int) -> list[dict[str, Any]]:
+    """A connection whose other side acknowledges, and sends no payload."""
+    return [
+        tiny.graded_flow("10.77.1.1", "10.77.2.1", **forward),
+        tiny.graded_flow("10.77.2.1", "10.77.1.1", direction="backward", payload_bytes=0),
+    ]
+
+
 def made(directory: Path, capture: dict[str, int], flow: dict[str, int]) -> Path:
     tiny.runs(directory, [tiny.run("r", baseline=True)])
     tiny.table(directory, "captures", "r", "pc1", [tiny.capture(**capture)])
-    tiny.table(directory, "flows", "r", "pc1", [
-        tiny.flow("10.77.1.1", "10.77.2.1", retransmitted_packets=0, retransmitted_bytes=0, **flow)
-    ])  # fmt: skip
+    tiny.table(directory, "flows", "r", "pc1", both_ways(**flow))
     bins = tiny.bins("10.77.1.1", "10.77.2.1", {0: 900})
     tiny.table(directory, "throughput", "r", "pc1", bins)
     return directory
@@ -90,8 +97,7 @@ def test_what_a_window_probe_carried_is_no_retransmission(tmp_path: Path) -> Non
     for probes, letter in ((0, "D"), (60, "A")):
         directory = tmp_path / str(probes)
         made(directory, {}, {})
-        tiny.table(directory, "flows", "r", "pc1", [
-            tiny.flow("10.77.1.1", "10.77.2.1", window_probes=probes, **counts)
-        ])  # fmt: skip
+        flows = both_ways(window_probes=probes, **counts)
+        tiny.table(directory, "flows", "r", "pc1", flows)
         (row,) = Warehouse(directory).rows("run_quality").to_dicts()
         assert (row["grade"], shown(directory).letter) == (letter, letter)

@@ -119,15 +119,6 @@ def both(tables: Path, directory: Path) -> tuple[grades.Grade, dict[str, Any]]:
     )
 
 
-def flow_with(src: str, dst: str, **changes: Any) -> dict[str, Any]:
-    """A row of `flows` with all columns that a grade depends on."""
-    columns = {
-        "ip_bytes": 9_500, "syn_packets": 1, "rst_packets": 0, "vlan": None, "tunnel": None,
-        "tunnel_id": None, "retransmitted_packets": 0, "retransmitted_bytes": 0,
-    }  # fmt: skip
-    return tiny.flow(src, dst, **columns | changes)
-
-
 def write_tables(
     folder: Path,
     captures: list[dict[str, Any]],
@@ -188,7 +179,7 @@ def test_show_and_report_grade_the_same_tables_alike(
         last_time=latest if is_latest_last else tiny.T0,
     )
     busy = {0: 100, 1 + pause_s * 100: 100}
-    flow = flow_with(
+    flow = tiny.graded_flow(
         "10.77.1.1",
         "10.77.2.1",
         start=start,
@@ -213,7 +204,7 @@ def test_an_idle_interface_needs_no_statistics(packets: int, letter: str, tmp_pa
     unknown = {"dropped_kernel": None, "dropped_interface": None}
     captures = [tiny.capture(), tiny.capture(interface="eth1", packets=packets, **unknown)]
     ends = ("10.77.1.1", "10.77.2.1")
-    flows = [flow_with(*ends), flow_with(*ends[::-1], direction="backward")]
+    flows = [tiny.graded_flow(*ends), tiny.graded_flow(*ends[::-1], direction="backward")]
     write_tables(tmp_path, captures, flows, tiny.bins(*ends, {0: 100}))
     shown, reported = both(tmp_path, tmp_path / "results")
     assert shown.letter == reported["grade"] == letter

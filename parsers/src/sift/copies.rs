@@ -129,7 +129,8 @@ impl Copies {
             } else {
                 let moved = case.is_elsewhere && self.doubled.contains(&interfaces);
                 // What was divided between two places is not recorded twice there.
-                let is_once_here = !packet.is_tcp() || pair.as_deref().is_some_and(Pair::is_divided);
+                let is_once_here =
+                    !packet.is_tcp() || pair.as_deref().is_some_and(Pair::is_divided);
                 case.is_sure || moved && is_once_here || seen.recorded < recorded
             };
         let seen = self.contents.get_mut(content)?;

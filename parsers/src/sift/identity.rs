@@ -141,7 +141,8 @@ impl Identity {
 
     /// Its content as one of those that `is_known`, where a copy of it is.
     pub(crate) fn among(&self, is_known: impl Fn(u64) -> bool) -> u64 {
-        if self.cut_content != self.content && !is_known(self.content) && is_known(self.cut_content) {
+        if self.cut_content != self.content && !is_known(self.content) && is_known(self.cut_content)
+        {
             self.cut_content
         } else {
             self.content
