@@ -39,14 +39,14 @@ def draw(context: Context, every: Sequence[Row]) -> Markup:
     are_guesses = all(row["is_guessed"] for row in hosts.values())
     columns = [
         _rename(application(context, rows, brief=True), "run"),
-        words("host", rows, lambda row: row["host"]),
         words(
-            "address (a guess)" if are_guesses else "address",
+            "host, address (a guess)" if are_guesses else "host, address",
             rows,
-            lambda row: _address(hosts.get((row["run"], row["host"])), marked=not are_guesses),
+            lambda row: _host(
+                row["host"], hosts.get((row["run"], row["host"])), marked=not are_guesses
+            ),
         ),
-        Column("begin", [_day(spans.get(row["run"])) for row in rows], is_number=False),
-        Column("length", [_length(spans.get(row["run"])) for row in rows]),
+        words("begin, length", rows, lambda row: _span(spans.get(row["run"]))),
     ]
     for direction, key in (("in", "in"), ("out", "out")):
         columns += [
@@ -65,23 +65,38 @@ def _rename(column: Column, head: str) -> Column:
     return Column(head, column.cells, column.is_number, column.spanner)
 
 
-def _address(host: Row | None, *, marked: bool) -> str | None:
-    if host is None or host["address"] is None:
-        return None
-    own = " ".join(host["addresses"])
-    return f"{own} (a guess)" if host["is_guessed"] and marked else own
+def _host(name: str | None, known: Row | None, *, marked: bool) -> str | Markup | None:
+    """The host's name and, in small type below it, its addresses."""
+    if name is None or known is None or known["address"] is None:
+        return name
+    lines = [_breakable(address) for address in known["addresses"]]
+    if known["is_guessed"] and marked:
+        lines[-1] += " (a guess)"
+    return Markup("{}<small>{}</small>").format(name, Markup("<br>").join(lines))
 
 
-def _day(span: Row | None) -> str:
+def _breakable(address: str) -> Markup:
+    """An address of IPv6 may go on in a second line, after half of its groups."""
+    groups = address.split(":")
+    half = len(groups) // 2
+    if not half:
+        return Markup.escape(address)
+    first, second = ":".join(groups[:half]) + ":", ":".join(groups[half:])
+    return Markup("{}<wbr>{}").format(first, second)
+
+
+def _span(span: Row | None) -> Markup | None:
+    """The day of the first packet and, in small type below it, the time to the last."""
     if span is None or span["start_ns"] is None:
-        return numbers.NONE
+        return None
     time = pl.Series([span["start_ns"]], dtype=pl.Int64).cast(pl.Datetime("ns"))
-    return str(time.dt.strftime("%Y-%m-%d")[0])
+    day = time.dt.strftime("%Y-%m-%d")[0]
+    return Markup("{}<small>{}</small>").format(day, _length(span))
 
 
-def _length(span: Row | None) -> str:
+def _length(span: Row) -> str:
     """From the first packet to the last: a single one has none."""
-    if span is None or span["length_s"] is None:
+    if span["length_s"] is None:
         return numbers.NONE
     seconds = float(span["length_s"])
     if seconds <= BEHIND_LAST_S:

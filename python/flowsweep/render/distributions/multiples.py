@@ -136,7 +136,7 @@ def _draw(
     columns: int,
 ) -> Any:
     is_left = place % columns == 0
-    x = x_axis(quantity, span, titled=is_left, most_ticks=4)
+    x = x_axis(quantity, span, titled=is_left, most_ticks=3)
     y = y_axis([0, 50, 100], labelled=is_left)
     layers: list[Any] = []
     if panel.base is not None:
