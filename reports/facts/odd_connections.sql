@@ -3,31 +3,71 @@
 -- same of one file: flowsweep.analysis.odd_connections.
 with
 
-connections as (
+ways as (
+    select
+        *,
+        direction = 'forward' as is_forward,
+        packets > syn_packets + rst_packets as goes_on,
+    from stg_flows
+    where protocol = 'tcp'
+),
+
+described as (
     select
         run,
         host,
         connection,
-        any_value(src_ip) filter (direction = 'forward') as src_ip,
-        any_value(src_port) filter (direction = 'forward') as src_port,
-        any_value(dst_ip) filter (direction = 'forward') as dst_ip,
-        any_value(dst_port) filter (direction = 'forward') as dst_port,
-        any_value(vlan) filter (direction = 'forward') as vlan,
-        any_value(tunnel) filter (direction = 'forward') as tunnel,
-        any_value(tunnel_id) filter (direction = 'forward') as tunnel_id,
+        any_value(src_ip) filter (is_forward) as src_ip,
+        any_value(src_port) filter (is_forward) as src_port,
+        any_value(dst_ip) filter (is_forward) as dst_ip,
+        any_value(dst_port) filter (is_forward) as dst_port,
+        any_value(vlan) filter (is_forward) as vlan,
+        any_value(tunnel) filter (is_forward) as tunnel,
+        any_value(tunnel_id) filter (is_forward) as tunnel_id,
         min(first_ns) as first_ns,
         max(last_ns) as last_ns,
         max(last_ns) - min(first_ns) as lasted_ns,
-        list((direction, packets, ip_bytes, payload_bytes) order by direction)
-            as sizes,
+        {
+            'packets': any_value(packets) filter (is_forward),
+            'packets_back': any_value(packets) filter (not is_forward),
+            'ip': any_value(ip_bytes) filter (is_forward),
+            'ip_back': any_value(ip_bytes) filter (not is_forward),
+            'payload': any_value(payload_bytes) filter (is_forward),
+            'payload_back': any_value(payload_bytes) filter (not is_forward)
+        } as sizes,
         sum(packets) as packets,
         sum(payload_bytes) as payload_bytes,
-        count(*) filter (packets > 0) = 1
         -- attempts that nobody answered are whole
-        and bool_or(packets > syn_packets + rst_packets) as is_one_way,
-    from stg_flows
-    where protocol = 'tcp'
+        count(*) filter (packets > 0) = 1 and bool_or(goes_on) as is_one_way,
+    from ways
     group by run, host, connection
+),
+
+-- few connections have these in common with another one: windows over the others would be dear
+connections as (
+    select
+        *,
+        hash(src_ip, src_port, dst_ip, dst_port, vlan, tunnel, tunnel_id)
+            as ports,
+        hash(src_ip, src_port, sizes) as source,
+        hash(dst_ip, dst_port, sizes) as target,
+    from described
+),
+
+alike as (
+    select *
+    from connections
+    where
+        source in (
+            select source from connections
+            group by source
+            having count(*) > 1
+        )
+        or target in (
+            select target from connections
+            group by target
+            having count(*) > 1
+        )
 ),
 
 -- the same packets at the same time, with another address at one end
@@ -44,7 +84,7 @@ translated as (
         abs(first_ns - before_target[1]) <= 1000000
         and abs(last_ns - before_target[2]) <= 1000000
         and src_ip <> before_target[3] as is_other_source,
-    from connections
+    from alike
     -- connections of fewer packets may be alike by chance
     where packets >= 10 and payload_bytes > 0
     window
@@ -58,16 +98,26 @@ translated as (
         )
 ),
 
+-- a recording keeps the times; a refused connection looks like any other attempt
 shared as (
     select
-        *,
-        max(last_ns) over (
+        run,
+        host,
+        connection,
+        first_ns < max(last_ns) over (
             ports rows between unbounded preceding and 1 preceding
-        ) as ended_ns,
-        lag(first_ns) over ports as before_first_ns,
-        lag(lasted_ns) over ports as before_lasted_ns,
-        lag(sizes) over ports as before_sizes,
+        ) as is_simultaneous,
+        payload_bytes > 0
+        and sizes = lag(sizes) over ports
+        and first_ns - lag(first_ns) over ports <= 1000000000
+        and abs(lasted_ns - lag(lasted_ns) over ports) <= 1000000 as is_alike,
     from connections
+    where
+        ports in (
+            select ports from connections
+            group by ports
+            having count(*) > 1
+        )
     window
         ports as (
             partition by
@@ -84,15 +134,10 @@ final as (
         count(*) filter (is_one_way) as one_way_connections,
         count(*) filter (is_other_target or is_other_source)
             as translated_connections,
-        count(*) filter (first_ns < ended_ns) as simultaneous_connections,
-        -- a recording keeps the times; a refused connection looks like any other attempt
-        count(*) filter (
-            payload_bytes > 0
-            and sizes = before_sizes
-            and first_ns - before_first_ns <= 1000000000
-            and abs(lasted_ns - before_lasted_ns) <= 1000000
-        ) as alike_connections,
-    from shared
+        count(*) filter (is_simultaneous) as simultaneous_connections,
+        count(*) filter (is_alike) as alike_connections,
+    from connections
+    left join shared using (run, host, connection)
     left join translated using (run, host, connection)
     group by run, host
 )

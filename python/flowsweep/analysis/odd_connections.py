@@ -6,6 +6,7 @@ report.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 #: Connections with the same ends use the same ports.
 ENDS = ("src_ip", "src_port", "dst_ip", "dst_port", "vlan", "tunnel", "tunnel_id")
 #: Columns of a direction that are equal in two recordings of one connection.
-SIZES = ("direction", "packets", "ip_bytes", "payload_bytes")
+SIZES = ("packets", "ip_bytes", "payload_bytes")
 #: Two recordings of one connection differ in its times by no more than this.
 JITTER = timedelta(milliseconds=1)
 #: A second recording begins no later than this after the first.
@@ -39,11 +40,11 @@ def count(flows: pl.DataFrame) -> dict[str, int]:
     import polars as pl
 
     connections = _describe_connections(flows)
-    shared = connections.with_columns(
-        ended=pl.col("last_time").cum_max().shift(1).over(*ENDS),
-        since=pl.col("first_time").diff().over(*ENDS),
-        before=pl.col("sizes").shift(1).over(*ENDS),
-        longer=(pl.col("last_time") - pl.col("first_time")).diff().over(*ENDS),
+    shared = _select_shared(connections, ENDS).with_columns(
+        ended=pl.col("last_time").cum_max().shift(1).over(ENDS),
+        since=pl.col("first_time").diff().over(ENDS),
+        before=pl.col("sizes").shift(1).over(ENDS),
+        longer=(pl.col("last_time") - pl.col("first_time")).diff().over(ENDS),
     )
     # A recording keeps the times; a refused connection looks like any other attempt.
     is_alike = (
@@ -64,29 +65,42 @@ def count_reused_ports(flows: pl.DataFrame) -> int:
     """Counts TCP connections that begin after an earlier one on the same ports ended."""
     import polars as pl
 
-    ended = pl.col("last_time").cum_max().shift(1).over(*ENDS)
-    return _describe_connections(flows).filter(pl.col("first_time") >= ended).height
+    shared = _select_shared(_describe_connections(flows), ENDS)
+    ended = pl.col("last_time").cum_max().shift(1).over(ENDS)
+    return shared.filter(pl.col("first_time") >= ended).height
 
 
 def _describe_connections(flows: pl.DataFrame) -> pl.DataFrame:
     """Makes one row per TCP connection, in order of their beginning."""
     import polars as pl
 
-    has_packets = pl.col("packets") > 0
-    goes_on = pl.col("packets") > pl.col("syn_packets") + pl.col("rst_packets")
+    rows = flows.filter(protocol="tcp").with_columns(
+        has_packets=pl.col("packets") > 0,
+        goes_on=pl.col("packets") > pl.col("syn_packets") + pl.col("rst_packets"),
+    )
+    forward, backward = (rows.filter(direction=way) for way in ("forward", "backward"))
     return (
-        flows.filter(protocol="tcp")
-        .group_by("connection")
-        .agg(
-            pl.col(*ENDS).filter(pl.col("direction") == "forward").first(),
-            pl.col("first_time").min(),
-            pl.col("last_time").max(),
-            pl.struct(*SIZES).sort_by("direction").alias("sizes"),
-            pl.col("packets", "payload_bytes").sum(),
-            is_one_way=(has_packets.sum() == 1) & goes_on.any(),
+        forward.join(backward, on="connection", how="full", coalesce=True, suffix="_back")
+        .select(
+            "connection",
+            *ENDS,
+            pl.min_horizontal("first_time", "first_time_back"),
+            pl.max_horizontal("last_time", "last_time_back"),
+            pl.sum_horizontal("packets", "packets_back"),
+            pl.sum_horizontal("payload_bytes", "payload_bytes_back"),
+            sizes=pl.struct(*SIZES, *(f"{name}_back" for name in SIZES)),
+            is_one_way=pl.sum_horizontal("has_packets", "has_packets_back").eq(1)
+            & pl.any_horizontal("goes_on", "goes_on_back"),
         )
         .sort("first_time", "connection")
     )
+
+
+def _select_shared(connections: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Selects the connections that have these columns in common with another one."""
+    import polars as pl
+
+    return connections.filter(pl.struct(columns).is_duplicated())
 
 
 def _count_translated(connections: pl.DataFrame) -> int:
@@ -95,10 +109,11 @@ def _count_translated(connections: pl.DataFrame) -> int:
     large = connections.filter(pl.col("packets") >= TELLING_PACKETS, pl.col("payload_bytes") > 0)
     found = set()
     for kept, changed in (("src", "dst_ip"), ("dst", "src_ip")):
-        alike = [f"{kept}_ip", f"{kept}_port", "sizes"]
+        columns = [f"{kept}_ip", f"{kept}_port", "sizes"]
         is_together = pl.all_horizontal(
-            pl.col("first_time", "last_time").diff().over(alike).abs() <= JITTER
+            pl.col("first_time", "last_time").diff().over(columns).abs() <= JITTER
         )
-        is_other = pl.col(changed) != pl.col(changed).shift(1).over(alike)
-        found |= set(large.filter(is_together, is_other)["connection"])
+        is_other = pl.col(changed) != pl.col(changed).shift(1).over(columns)
+        shared = _select_shared(large, columns)
+        found |= set(shared.filter(is_together, is_other)["connection"])
     return len(found)
