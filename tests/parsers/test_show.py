@@ -173,7 +173,7 @@ def test_the_summary_is_of_a_host_and_not_of_a_group(
 def test_a_capture_without_ip_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(tmp_path / "a.pcap", pcap([(0, arp()), (2_000_000, arp())]), capsys)
     assert lines[1] == "2 ms  2 packets  120 B on the wire  0 connections"
-    assert lines[-1].endswith("2 packets other than IP, such as ARP: in no flow (100.0 %)")
+    assert lines[-1].endswith("in no flow (100.0 %)")
 
 
 def test_time_that_goes_back_counts_from_the_earliest_packet(

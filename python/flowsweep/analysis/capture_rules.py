@@ -72,7 +72,11 @@ RULES = (
         c=0.01,
     ),
     Rule("tunnelled_packets", "in tunnels: their flows are those inside", b=0.05),
-    Rule("not_ip_packets", "other than IP, such as ARP: in no flow", b=0.05),
+    Rule(
+        "not_ip_packets",
+        "in which no IP can be read, such as ARP or encrypted frames: in no flow",
+        b=0.05,
+    ),
     *(
         # What belongs to no flow and should: its kinds are judged together.
         Rule(key, text, d=0.01, judged_by="undecoded_packets")
