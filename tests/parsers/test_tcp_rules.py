@@ -215,6 +215,18 @@ def test_a_byte_sent_twice_measures_nothing(flows: Flows) -> None:
     assert (row["rtt_samples"], row["handshake_rtt_ns"]) == (0, None)
 
 
+def test_a_syn_whose_answer_was_not_captured_measures_nothing(flows: Flows) -> None:
+    """RFC 9293 3.5: a SYN answers it; what acknowledges it later waited for an application."""
+    row, _ = flows.rows(
+        from_client(SYN, seq=99),
+        from_client(seq=100, ack=100),
+        from_server(seq=100, ack=100, payload=10),
+        from_client(seq=100, ack=110, payload=10),
+        from_server(seq=110, ack=110),
+    )
+    assert (row["rtt_samples"], row["rtt_max_ns"], row["handshake_rtt_ns"]) == (1, MS, None)
+
+
 CONDITIONS = {
     "all five": ({}, 1),
     "nothing outstanding": ({"outstanding": 0}, 0),

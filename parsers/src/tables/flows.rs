@@ -277,7 +277,7 @@ columns! {
         => arrays::int64_or_null(rows.each().map(|row| { let peer = row.side.peer.map(|peer| &peer.tcp); row.side.own.tcp.max_window_bytes(peer) }));
     Column::new("max_in_flight_bytes", Int64, "B", "Most payload bytes sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first byte seen; null where no acknowledgement was captured.", "RFC 5681 2").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.max_in_flight_bytes()));
-    Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement, by a RST too; null where the SYN was not captured, or was repeated before it was answered, so that nobody knows which one was.", "RFC 6298 3").or_null()
+    Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement, by a RST too; null where the SYN or its answer was not captured, or it was repeated before it was answered, so that nobody knows which one was.", "RFC 6298 3").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.handshake_ns()));
     Column::new("rtt_samples", Int64, "samples", "Acknowledgements, SACK included, that measure: each the newest segment of this side it covers (SYN and FIN too), none where a byte newly covered was sent twice, and none of a RST.", "RFC 6298 3").or_null()
         => rows.tcp(|row| row.rtt.map_or(0, |rtt| rtt.samples.into()));

@@ -1,7 +1,7 @@
 //! What the other side's acknowledgements say about the bytes of a direction: RTT samples, SACK.
 
 use super::sender::DONE;
-use super::{AckContext, MEASURED, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS};
+use super::{AckContext, MEASURED, OPENS, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS};
 use crate::decode::segment::{Segment, since};
 use crate::decode::{Sack, TcpOptions, flag};
 
@@ -24,7 +24,7 @@ impl Tcp {
             // RFC 9293 3.5.3: as the answer to a SYN it is believed where it acknowledges that. It is no sample of the round
             // trip time of data: what sends it, such as a firewall, need not be the host that was asked.
             if self.has(STARTED) && ack == self.end && ack > self.una {
-                self.advance(ack, segment.time);
+                self.advance(segment, ack);
                 self.bits &= !SAMPLE;
             }
             return context;
@@ -32,16 +32,12 @@ impl Tcp {
         if ack < self.una || self.una == UNKNOWN && self.is_of_another_time(segment, ack) {
             return context;
         }
-        if !segment.is_timed() {
-            // Its time is unknown.
-            self.bits &= !WAITS;
-        }
         context.all = self.has(STARTED) && ack >= self.end;
         let mut sent = None;
         if ack == self.una {
             context.repeats = self.has(STARTED) && self.end > self.una;
         } else {
-            sent = self.advance(ack, segment.time);
+            sent = self.advance(segment, ack);
         }
         self.heard(segment, ack, window, context.all);
         if options.sack_count > 0 {
@@ -73,10 +69,11 @@ impl Tcp {
         }
     }
 
-    /// The cumulative acknowledgement moves up to `ack`. It is one sample, of the newest segment it covers:
+    /// `segment` moves the cumulative acknowledgement up to `ack`. It is one sample, of the newest segment it covers:
     /// it was sent because of that one, while older ones waited for it (RFC 9293 3.8.6.3). When that was sent.
     #[inline]
-    pub(super) fn advance(&mut self, ack: i64, time: i64) -> Option<i64> {
+    pub(super) fn advance(&mut self, segment: &Segment, ack: i64) -> Option<i64> {
+        let time = segment.time;
         let una = self.una;
         self.una = ack;
         // RFC 6298 3, Karn's algorithm: where any of the bytes was sent twice, it is unknown which sending is
@@ -88,7 +85,10 @@ impl Tcp {
         if self.has(WAITS) {
             self.bits &= !WAITS;
             let rtt = since(time, self.handshake);
-            if !ambiguous && rtt >= 0 {
+            // RFC 9293 3.5: what answers an opening SYN is a SYN or a RST. Where that was not captured another segment
+            // acknowledges it later.
+            let answers = !self.has(OPENS) || segment.has(flag::SYN | flag::RST);
+            if answers && segment.is_timed() && !ambiguous && rtt >= 0 {
                 self.handshake = rtt;
                 self.bits |= MEASURED;
                 if self.first == ack {

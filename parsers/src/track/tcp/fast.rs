@@ -43,7 +43,7 @@ impl Tcp {
         let ack = peer.una + acknowledges as i64;
         let all = acknowledges == outstanding;
         if acknowledges > 0 {
-            let sent = peer.advance(ack, segment.time);
+            let sent = peer.advance(segment, ack);
             peer.measure(sent, segment.time);
         }
         peer.heard(segment, ack, self.window_bytes(segment, Some(peer)), all);

@@ -126,6 +126,8 @@ const WAITS: u32 = 128;
 const MEASURED: u32 = 256;
 /// ... and the acknowledgement covers nothing behind the SYN: it is a sample.
 const SAMPLE: u32 = 512;
+/// The SYN acknowledges none: it opens the connection.
+const OPENS: u32 = 1024;
 /// Where the window scale begins, a byte.
 const SHIFT: u32 = 16;
 

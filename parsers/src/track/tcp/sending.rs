@@ -7,7 +7,7 @@ use super::messages::{Sending, evidence};
 use super::ranges::{Added, Ranges};
 use super::sender::{DONE, Pending};
 use super::{
-    AckContext, HAS_MSS, HAS_SHIFT, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN, WAITS,
+    AckContext, HAS_MSS, HAS_SHIFT, OPENS, SACK_PERMITTED, SHIFT, STARTED, SYN, Tcp, UNKNOWN, WAITS,
 };
 use crate::decode::segment::Segment;
 use crate::decode::{TcpOptions, flag};
@@ -188,6 +188,7 @@ impl Tcp {
             // Where packets were captured in another order the answer may have come before.
             self.handshake = segment.time;
             self.bits |= if segment.is_timed() { WAITS } else { 0 };
+            self.bits |= if segment.has(flag::ACK) { 0 } else { OPENS };
         }
     }
 
