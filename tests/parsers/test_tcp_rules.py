@@ -227,6 +227,19 @@ def test_a_syn_whose_answer_was_not_captured_measures_nothing(flows: Flows) -> N
     assert (row["rtt_samples"], row["rtt_max_ns"], row["handshake_rtt_ns"]) == (1, MS, None)
 
 
+def test_an_answer_may_acknowledge_part_of_the_data_in_a_syn(flows: Flows) -> None:
+    """RFC 9293 3.10.7.3: any acknowledgement of the SYN is of this connection."""
+    client, server = flows.rows(
+        from_client(SYN, seq=99, payload=300),
+        from_server(SYN | ACK, seq=99, ack=200),
+        from_client(seq=200, ack=100, payload=200),
+        from_server(seq=100, ack=400),
+    )
+    assert client["connection"] == server["connection"]
+    assert (client["payload_bytes"], client["retransmitted_bytes"]) == (500, 200)
+    assert client["handshake_rtt_ns"] == MS
+
+
 CONDITIONS = {
     "all five": ({}, 1),
     "nothing outstanding": ({"outstanding": 0}, 0),

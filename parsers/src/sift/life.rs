@@ -43,6 +43,12 @@ impl Numbers {
         self.syn && !self.spoke
     }
 
+    /// Whether `ack` is of its SYN, with or without some of the data in it: RFC 9293 3.10.7.3, RFC 7413 4.1.3.
+    pub(super) fn may_be_acknowledged_by(&self, ack: u32) -> bool {
+        let sent = self.base.zip(self.next);
+        sent.is_some_and(|(base, next)| distance(base, ack) > 0 && distance(ack, next) >= 0)
+    }
+
     /// A SYN with the number `seq` is that of this side: behind the packets that followed it, as the capture has it.
     pub(super) fn follows_syn(&self, seq: u32) -> bool {
         let first = self.base.filter(|_| !self.syn);

@@ -223,7 +223,7 @@ fn place_syn_ack(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision
         let base = Some(ack.wrapping_sub(1));
         // Of several answers the last one counts until one is acknowledged.
         own.base == Some(seq) && other.base.is_none_or(|known| Some(known) == base)
-            || (other.base == base || other.next == Some(ack)) && !life.is_established()
+            || other.may_be_acknowledged_by(ack) && !life.is_established()
             || own.base.is_none() && other.base.is_none()
     });
     if let Some(life) = answers {
