@@ -120,3 +120,15 @@ def test_a_packet_without_a_time_of_its_own_is_no_sample_of_an_rtt(
     # Each of four of one side, and two of the other, has two packets.
     both = flows["rtt_samples"].to_list()
     assert sum(both) == 6 - {0: 1, 1: 2, 2: 1, 7: 1, 8: 2, 9: 1}.get(place, 1)
+
+
+def test_nanoseconds_in_a_file_of_microseconds_are_no_fractions() -> None:
+    fractions = [5_000_000, 999_999, 1_000_000, 300_000_000, 700_000_000]
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1)
+    length = len(FRAME)
+    records = (struct.pack("<IIII", 7, it, length, length) + FRAME for it in fractions)
+    found = tables(head + b"".join(records))
+    second = 10**9
+    # The first has its whole second, others the time of the packet before; a second carries over.
+    assert times(found) == [7 * second, 8 * second - 1000, *[8 * second] * 3]
+    assert counts(found) == (3, 0)

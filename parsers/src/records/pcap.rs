@@ -11,6 +11,8 @@ const FILE_HEADER: usize = 24;
 /// The length of the FCS is known.
 const FCS_KNOWN: u32 = 0x0400_0000;
 
+const SECOND: i64 = 1_000_000_000;
+
 /// Reads one classic pcap file.
 pub(crate) struct Pcap {
     order: ByteOrder,
@@ -24,6 +26,8 @@ pub(crate) struct Pcap {
     fcs: u32,
     longest: u32,
     interface: Interface,
+    /// Time of the last packet of the window before.
+    last: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +73,7 @@ impl Pcap {
                 fcs,
                 ..Interface::with_link_type(link_type)
             },
+            last: None,
         };
         Some((reader, FILE_HEADER))
     }
@@ -97,7 +102,7 @@ impl Pcap {
     }
 
     pub(crate) fn fill(
-        &self,
+        &mut self,
         bytes: &[u8],
         last: bool,
         out: &mut Vec<Record>,
@@ -111,11 +116,13 @@ impl Pcap {
             (false, false) => Self::fill_as::<false, false>,
             (true, false) => Self::fill_as::<true, false>,
         };
-        fill(self, bytes, last, out, limit)
+        let done = fill(self, bytes, last, out, limit);
+        self.last = out.last().map(|record| record.time).or(self.last);
+        done
     }
 
     fn fill_as<const BIG: bool, const NORMAL: bool>(
-        &self,
+        &mut self,
         bytes: &[u8],
         last: bool,
         out: &mut Vec<Record>,
@@ -158,11 +165,18 @@ impl Pcap {
             if !NORMAL {
                 (captured, wire) = without_fcs(captured, wire, self.fcs);
             }
-            // A sub-second field of a second and more carries over.
-            let time = i64::from(word(0)) * 1_000_000_000 + i64::from(word(4)) * self.unit;
+            let (second, fraction) = (i64::from(word(0)) * SECOND, i64::from(word(4)) * self.unit);
+            // A second carries over, where a sum was not normalised. What is longer is no fraction of one.
+            let is_timed = fraction < 2 * SECOND;
+            let time = if is_timed {
+                second + fraction
+            } else {
+                let before = out.last().map(|record| record.time);
+                self.replace_time(before, second)
+            };
             out.push(Record {
                 time,
-                is_timed: true,
+                is_timed,
                 wire,
                 captured,
                 interface: 0,
@@ -172,6 +186,14 @@ impl Pcap {
             at += whole;
         }
         (at, Status::Full)
+    }
+
+    /// Stands for the time of a packet whose fraction of a second is none, as where nanoseconds were written as
+    /// microseconds: that of the packet `before`, or of the first the whole `second`.
+    #[cold]
+    fn replace_time(&mut self, before: Option<i64>, second: i64) -> i64 {
+        self.interface.times_out_of_range += 1;
+        before.or(self.last).unwrap_or(second)
     }
 
     /// Whether a record holds its two lengths in the other order.

@@ -72,7 +72,7 @@ columns! {
         => arrays::time_or_null(rows.each().map(|row| row.last_time));
     Column::new("untimed_packets", Int64, "packets", "Packets whose blocks have no time (Simple Packet Blocks): each has that of the packet before it in the file, or of the first that follows within 64 KiB.", "draft-ietf-opsawg-pcapng 4.4")
         => rows.int(|row| row.interface.untimed as i64);
-    Column::new("times_out_of_range", Int64, "packets", "Packets with a time before 1678 or after 2261, which 64 bits of nanoseconds do not hold: a wrong clock or a damaged file. Each has a time as untimed packets have.", "")
+    Column::new("times_out_of_range", Int64, "packets", "Packets with a time before 1678 or after 2261, which 64 bits of nanoseconds do not hold, or in pcap with a fraction of two seconds and more, such as nanoseconds in a file of microseconds: a wrong clock or a damaged file. Each has a time as untimed packets have.", "")
         => rows.int(|row| row.interface.times_out_of_range as i64);
     Column::new("truncated_tail", Bool, "", "The file ends in the middle of a record, or reading stopped at a damaged one.", "")
         => arrays::boolean(rows.each().map(|row| row.truncated_tail));
