@@ -309,3 +309,15 @@ def test_an_rtt_below_the_resolution_of_the_time_stamps_is_not_zero(
     text = capsys.readouterr().out
     assert "1 s stamps" in text
     assert "<1 s" in text
+    # In which 10 ms of it a packet came, nobody knows.
+    assert "1 column of 1 s, height" in text
+
+
+def test_the_coarsest_time_stamps_of_those_that_were_used_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.pcapng"
+    units = [b"\x09", b"\x06", b"\x03"]
+    frame = tcp(*CLIENT, *SERVER, flags=0x02)
+    described = b"".join(interface(option(9, unit)) for unit in units)
+    packets = enhanced(10**18, frame) + enhanced(10**15, frame, number=1)
+    path.write_bytes(SECTION + described + packets)
+    assert summarise(path).resolution_ns == 1000

@@ -107,7 +107,7 @@ def summarise(path: Path, **settings: Any) -> Summary:
         file=(path.name or str(path)).encode(errors="backslashreplace").decode(),
         link_types=sorted(set(captures["link_type"])),
         snaplen=int(captures["snaplen"].max() or 0),  # type: ignore[arg-type]
-        resolution_ns=int(captures["ts_resolution_ns"].min() or 1),  # type: ignore[arg-type]
+        resolution_ns=_resolution_ns(captures),
         duration_s=_duration_s(captures, flows),
         packets=int(captures["packets"].sum()),
         wire_bytes=int(captures["wire_bytes"].sum()),
@@ -234,6 +234,14 @@ def _notes(
     return [*notes, *(Note("ok", text) for text in remarks.find(captures, flows))]
 
 
+def _resolution_ns(captures: pl.DataFrame) -> int:
+    """The coarsest time stamps of the interfaces that recorded packets."""
+    import polars as pl
+
+    used = captures.filter(pl.col("packets") > 0)["ts_resolution_ns"]
+    return int(used.max() or 1)  # type: ignore[arg-type]
+
+
 def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) -> None:
     import polars as pl
 
@@ -245,7 +253,7 @@ def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) 
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
     # Of shorter times no peak is known.
-    shown_ns = bin_ns * max(-(-least // bin_ns), 1)
+    shown_ns = bin_ns * -(-max(least, summary.resolution_ns, bin_ns) // bin_ns)
     count = -(-(high - low) // shown_ns)
     width = -(-count // COLUMNS)
     summary.bin_ms, summary.column_s = shown_ns / 1e6, width * shown_ns / 1e9
