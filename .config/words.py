@@ -56,10 +56,8 @@ def main() -> int:
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         found += [f"{path}:{line}: {words}" for line, words in _prose(text)]
-        for line, name in _names(path.suffix, text):
-            found += [
-                f'{path}:{line}: the name "{name}"; write {better}' for better in _judge(name)
-            ]
+        for line, name, better in _banned(path.suffix, text):
+            found.append(f'{path}:{line}: the name "{name}"; write {better}')
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0
 
@@ -71,18 +69,20 @@ def _prose(text: str) -> Iterator[tuple[int, str]]:
             yield text.count("\n", 0, match.start()) + 1, f'"{match[0]}"; write {better}'
 
 
-def _judge(name: str) -> Iterator[str]:
-    """What to write in place of a name, if it is banned: `NAMES`, `PARTS`, and `of_*`."""
-    bare = name.strip("_").lower()
-    if bare in NAMES:
-        yield NAMES[bare]
-    elif bare.startswith("of_"):
-        yield "the noun first"
-    yield from (PARTS[part] for part in bare.split("_") if part in PARTS)
+def _banned(suffix: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """Finds the banned names that a file declares, with their lines and what to write instead."""
+    for line, name in _declared(suffix, text):
+        bare = name.strip("_").lower()
+        if bare in NAMES:
+            yield line, name, NAMES[bare]
+        elif bare.startswith("of_"):
+            yield line, name, "the noun first"
+        for part in PARTS.keys() & set(bare.split("_")):
+            yield line, name, PARTS[part]
 
 
-def _names(suffix: str, text: str) -> Iterator[tuple[int, str]]:
-    """The names that a file declares, with their lines."""
+def _declared(suffix: str, text: str) -> Iterator[tuple[int, str]]:
+    """Finds the names that a file declares, with their lines."""
     if suffix == ".py":
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -94,10 +94,11 @@ def _names(suffix: str, text: str) -> Iterator[tuple[int, str]]:
     elif suffix in DECLARED:
         bare = re.sub(COMMENTS[suffix], "", text)
         for match in DECLARED[suffix].finditer(bare):
-            table, column = match[1], match[2] if match.re.groups > 1 else None
+            name = next(group for group in match.groups() if group)
             # The columns of a query are a contract.
-            if table or not (column or "").startswith("of_"):
-                yield bare.count("\n", 0, match.end()) + 1, table or column
+            is_column = suffix == ".sql" and match[1] is None
+            if not (is_column and name.startswith("of_")):
+                yield bare.count("\n", 0, match.end()) + 1, name
 
 
 if __name__ == "__main__":

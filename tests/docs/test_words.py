@@ -17,16 +17,20 @@ CHECK = ROOT / ".config" / "words.py"
     ("suffix", "text", "places"),
     [
         (".py", "x = 1\nfor told in ():\n    pass\n", [(2, "told")]),
-        (".py", "def f(_said):\n    return _said\nclass Said: ...\n", [(1, "said"), (3, "Said")]),
+        (".py", "def f(_said):\n    return _said\nclass Said: ...\n", [(1, "_said"), (3, "Said")]),
         (".py", '"""It is told."""\nx.told = 1\n', []),
         (".rs", "// let told = 1\npub fn told() {}\n", [(2, "told")]),
+        (".py", "is_told = OF_ONE = 1\nundertold = 2\n", [(1, "OF_ONE"), (1, "is_told")]),
+        (".js", "const unsaid = 1; // let said\n", [(1, "unsaid")]),
+        (".sql", "of_runs as (\n    select 1 as of_runs,\n)\n", [(1, "of_runs")]),
         (".sql", "-- told as (\nmine as (\n    select 1 as said,\n)\n", [(2, "mine"), (3, "said")]),
     ],
 )
 def test_names_that_are_neither_noun_nor_verb_are_found(
     suffix: str, text: str, places: list[tuple[int, str]]
 ) -> None:
-    assert sorted(runpy.run_path(str(CHECK))["_names"](suffix, text)) == places
+    found = runpy.run_path(str(CHECK))["_banned"](suffix, text)
+    assert sorted((line, name) for line, name, _ in found) == places
 
 
 def test_a_phrase_is_found_across_lines_of_a_comment() -> None:
