@@ -43,7 +43,7 @@ described as (
     group by run, host, connection
 ),
 
--- few connections have these in common with another one: windows over the others would be dear
+-- Windows over all connections would be expensive: few share any of these with another one.
 connections as (
     select
         *,

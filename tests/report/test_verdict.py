@@ -430,6 +430,12 @@ def test_links_that_carried_all_are_enough() -> None:
         "but in bursts of up to 177 Mbit/s, which queue before the link: a faster one might carry "
         "more."
     )
+    farm = lightpath("farm", 2, 3, capacity_mbit_s=100.0, peak_mbit_s=231.4)
+    assert lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=100.0, **burst), farm) == (
+        "At the baseline, 1 lightpath of 100 Mbit/s between the sites carries all that lu and farm "
+        "send, but in bursts of up to 231 Mbit/s, which queue before the link: a faster one might "
+        "carry more."
+    )
     two = lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=200.0, **burst))
     assert two.startswith(
         "At the baseline, 2 lightpaths of 100 Mbit/s between the sites carry what"

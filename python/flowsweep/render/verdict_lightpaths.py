@@ -23,15 +23,14 @@ class Answer:
         number: So many carry it for 99 % of the time.
         peak: So many carry it all the time; 0 where that is not known.
         is_filled: The peak comes near to what the links carry.
-        burst_mbit_s: The most that was sent in front of the links, where 1 % of the time it was
-            more than they carry; else None.
+        is_burst: In front of the links more was sent than they carry, for 1 % of the time.
     """
 
     rate_mbit_s: float
     number: int
     peak: int
     is_filled: bool
-    burst_mbit_s: float | None = None
+    is_burst: bool = False
 
 
 def sentence(
@@ -47,6 +46,7 @@ def sentence(
     counted = [row for row in rows if _counts(row)]
     are_many = len({(row["site_a"], row["site_b"]) for row in counted}) > 1
     carried: dict[Answer, list[str]] = {}
+    bursts: dict[Answer, float] = {}
     for key, label in labels.items():
         own = [row for row in counted if (row["app"], row["problem"]) == key]
         # A capture that may not be relied on lets nothing be said of its application.
@@ -55,20 +55,22 @@ def sentence(
         most = max(own, key=lambda row: (row["p99_lightpaths"], row["peak_lightpaths"]))
         is_filled = any(row["is_supply_limited"] for row in own)
         number, carried_by = max(most["p99_lightpaths"], 1), _links(most)
-        is_burst = carried_by is not None and number > carried_by
-        answer = Answer(
-            rate_mbit_s=most["lightpath_mbit_s"],
+        rate_mbit_s = most["lightpath_mbit_s"]
+        if carried_by is not None and number > carried_by:
             # Bursts are captured in front of the links, which did carry them.
-            number=carried_by if carried_by and is_burst else number,
-            burst_mbit_s=most["peak_mbit_s"] if is_burst else None,
-            # Over more links it would be another one.
-            peak=0 if is_filled else most["peak_lightpaths"],
-            is_filled=is_filled,
-        )
+            answer = Answer(rate_mbit_s, carried_by, peak=0, is_filled=False, is_burst=True)
+            bursts[answer] = max(bursts.get(answer, 0), most["peak_mbit_s"])
+        else:
+            # Over more links the peak would be another one.
+            peak = 0 if is_filled else most["peak_lightpaths"]
+            answer = Answer(rate_mbit_s, number, peak, is_filled)
         carried.setdefault(answer, []).append(label)
     where = "between any two" if are_many else "between the"
     where += " sites" if has_sites else " hosts (no sites are known)"
-    parts = [_describe_answer(answer, where, named) for answer, named in carried.items()]
+    parts = [
+        _describe_answer(answer, where, named, bursts.get(answer))
+        for answer, named in carried.items()
+    ]
     return f"At the baseline, {'; '.join(parts)}." if parts else None
 
 
@@ -88,14 +90,16 @@ def _is_merged(row: Row) -> bool:
     return row.get("shortest_ms") is not None and row["shortest_ms"] > row["step_ms"]
 
 
-def _describe_answer(answer: Answer, where: str, named: Sequence[str]) -> str:
+def _describe_answer(
+    answer: Answer, where: str, named: Sequence[str], burst_mbit_s: float | None
+) -> str:
     noun = "lightpath" if answer.number == 1 else "lightpaths"
     carry = "carries" if answer.number == 1 else "carry"
     send = "sends" if len(named) == 1 else "send"
     rate = f"{numbers.plain(answer.rate_mbit_s)} Mbit/s"
     between = f"**{answer.number}** {noun} of {rate} {where} {carry}"
-    if answer.burst_mbit_s is not None:
-        burst = f"{numbers.estimate(answer.burst_mbit_s)} Mbit/s"
+    if burst_mbit_s is not None:
+        burst = f"{numbers.estimate(burst_mbit_s)} Mbit/s"
         return (
             f"{between} all that {_join_labels(named)} {send}, but in bursts of up to {burst}, "
             "which queue before the link: a faster one might carry more"
