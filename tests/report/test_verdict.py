@@ -170,11 +170,11 @@ def test_a_threshold_that_is_unknown_has_reason_and_remedy() -> None:
 
 @pytest.mark.parametrize(("axis", "ends", "text"), [
     ("rtt", (1.0, 32.3), (
-        "The RTT that lu needs cannot be determined more closely than 1.00 to 32.3 ms: why. "
+        "The RTT that lu tolerates cannot be determined more closely than 1.00 to 32.3 ms: why. "
         "More runs at the points between would help."
     )),
     ("rtt", (16.0, None), (
-        "The RTT that lu needs cannot be determined: why. "
+        "The RTT that lu tolerates cannot be determined: why. "
         "It stayed within 10 % at every RTT tried up to "
         "16.0 ms."
     )),
@@ -184,12 +184,12 @@ def test_a_threshold_that_is_unknown_has_reason_and_remedy() -> None:
         "down to 16.0 Mbit/s."
     )),
     ("rtt", (None, 16.0), (
-        "The RTT that lu needs cannot be determined: why. "
+        "The RTT that lu tolerates cannot be determined: why. "
         "It is 10 % slower at 16.0 ms and at every RTT "
         "beyond that has valid runs."
     )),
     # The mildest point is the baseline: that it is no slower than itself says nothing.
-    ("rtt", (1.0, None), "The RTT that lu needs cannot be determined: why."),
+    ("rtt", (1.0, None), "The RTT that lu tolerates cannot be determined: why."),
 ])  # fmt: skip
 def test_what_is_sure_of_a_threshold_that_is_unknown(
     axis: str, ends: tuple[float | None, float | None], text: str
@@ -366,10 +366,10 @@ def test_many_applications_with_other_axes_are_cut_with_their_number() -> None:
 def test_sentences_of_one_application_are_joined_to_one() -> None:
     lines = [
         "**a** needs 8 Mbit/s.",
-        "The RTT that **a** needs cannot be determined: 1 run.",
+        "The RTT that **a** tolerates cannot be determined: 1 run.",
         "It is 50 % slower at 2 Mbit/s.",
     ]
-    joined = "**a** needs 8 Mbit/s; the RTT that **a** needs cannot be determined: 1 run."
+    joined = "**a** needs 8 Mbit/s; the RTT that **a** tolerates cannot be determined: 1 run."
     assert _join(lines) == joined
 
 

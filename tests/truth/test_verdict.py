@@ -132,7 +132,7 @@ def test_an_emulator_that_missed_the_deciding_point_is_named_and_no_other() -> N
         assert any(EMULATOR_OFF in one for one in verdict.printed(missing)[1]) == is_stated
 
 
-CANNOT = "The RTT that app needs cannot be determined"
+CANNOT = "The RTT that app tolerates cannot be determined"
 STAYED = "It stayed within 10 % at every RTT tried up to"
 AGAIN = (
     "app gets faster again between 0.300 and 64.0 ms (at 1.00 ms it takes 1.30 [1.2, 1.4] times "

@@ -64,8 +64,9 @@ def exception(name: str, row: dict[str, Any]) -> str:
         )
     closer, more = _bracket(row)
     purpose = "" if row["outcome"] == COMPLETION else f" {outcome_words.word_kept(row)}"
-    needed = f"The {noun} that {name} needs{purpose}"
-    text = f"{needed} cannot be determined{closer}: {row['reason']}.{more}"
+    verb = "needs" if row["axis"] == "rate" else "tolerates"
+    limit = f"The {noun} that {name} {verb}{purpose}"
+    text = f"{limit} cannot be determined{closer}: {row['reason']}.{more}"
     return text + _remedy(row, is_bracketed=bool(closer))
 
 
