@@ -15,33 +15,35 @@ from flowsweep.warehouse import Warehouse
 VALUES = [0.00100449, 0.00999, 0.0123456, 0.0652, 0.0999501, 0.1, 1.23456, 99.99996]
 
 
-@pytest.mark.parametrize("value", VALUES)
-def test_a_rounded_value_is_no_further_away_than_its_error(tmp_path: Path, value: float) -> None:
+def test_a_rounded_value_is_no_further_away_than_its_error(tmp_path: Path) -> None:
     warehouse = Warehouse(tiny.runs(tmp_path, [tiny.run("r")]))
-    sql = "select rounded(x) as near, rounding_error(near) as error from (select {}::double as x)"
-    for exact in (value, -value, value * 1.0000001):
-        near, error = warehouse.select(sql.format(exact)).row(0)
-        assert abs(near - exact) <= error * (1 + 1e-9)
-        assert error <= max(0.00005, 0.00501 * abs(value))
+    exact = [sign * value for value in VALUES for sign in (1, -1, 1.0000001)]
+    rows = warehouse.select(
+        "select x, rounded(x) as near, rounding_error(near) as error"
+        f" from (select unnest({exact})::double as x)"
+    )
+    for x, near, error in rows.rows():
+        assert abs(near - float(x)) <= error * (1 + 1e-9)
+        assert error <= max(0.00005, 0.00501 * abs(x))
 
 
-@pytest.mark.parametrize("in_flight_bytes", [813, 130, 15, 1249])
-@pytest.mark.parametrize("sent", [150, 1_730, 12_500])
-def test_little_traffic_contradicts_nothing(
-    tmp_path: Path, in_flight_bytes: int, sent: int
-) -> None:
-    rtts = (1, 3)
-    for rtt in rtts:
-        in_flight.capture(tmp_path, f"{rtt}", sent, in_flight_bytes, 65_000)
-    runs = [
-        tiny.run(
-            f"{rtt}", baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS
-        )
-        for rtt in rtts
-    ]
-    tiny.runs(tmp_path, runs)
+def test_little_traffic_contradicts_nothing(tmp_path: Path) -> None:
+    runs = []
+    for in_flight_bytes in (813, 130, 15, 1249):
+        for sent in (150, 1_730, 12_500):
+            for rtt in (1, 3):
+                name = f"{in_flight_bytes}-{sent}-{rtt}"
+                in_flight.capture(tmp_path, name, sent, in_flight_bytes, 65_000)
+                runs.append(
+                    tiny.run(
+                        name, app=f"app-{in_flight_bytes}-{sent}", baseline=rtt == 1,
+                        rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS,
+                    )
+                )  # fmt: skip
+    warehouse = Warehouse(tiny.runs(tmp_path, runs))
     names = ("bytes_in_flight", "path_throughput")
-    assert adds_up.contradictions(Warehouse(tmp_path), names) == []
+    assert all(warehouse.rows(name).height == len(runs) for name in names)
+    assert adds_up.contradictions(warehouse, names) == []
 
 
 @pytest.mark.parametrize("better", ["more", "less"])
