@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 NAMES = {"few": "is_few, or the noun", "of": "the noun"}
-#: The same as parts of a name, between underscores.
+#: Words that are banned as parts of a name, too, and what to write instead.
 PARTS = {
     "told": "what is known or shown",
     "untold": "what is unknown",
@@ -33,7 +33,7 @@ PROSE = {
     r"\bso it is that\b": "leave it out",
     r"in ever wider": "over longer",
 }
-#: A declaration of a name, in Rust and in SQL; comments are cut off before.
+#: A declaration of a name in JavaScript, Rust and SQL; comments are cut off before.
 DECLARED = {
     ".js": re.compile(r"\b(?:const|let|function)\s+(\w+)"),
     ".rs": re.compile(r"\b(?:let(?: mut)?|fn|struct|enum|mod|for)\s+(\w+)"),

@@ -111,7 +111,7 @@ REFUSED = (
     ("stray_rst_packets", "RST outside the window"),
 )
 
-#: Kinds of odd TCP connections, and what is said of their number.
+#: Kinds of odd TCP connections, and the note that follows their number.
 ODD_CONNECTIONS = {
     "one_way_connections": "with packets of one direction alone: what came back and round-trip"
     " times are unknown",

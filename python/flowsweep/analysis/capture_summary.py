@@ -173,18 +173,13 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
     } | {key: flows[key].sum() for key, _ in capture_rules.REFUSED if key in flows.columns}
     kinds = ("unknown_link", "cut", "malformed", "bad_checksum")
     rows = captures.rows(named=True)
-
-    # What dumpcap counts as dropped by the interface has the kernel's drops in it.
-    def has_drop_counts(row: dict[str, Any]) -> bool:
-        return (row["dropped_kernel"], row["dropped_interface"]) != (None, None)
-
+    are_counted = any(map(_has_drop_counts, rows))
     return [
         row
         | {
             "dropped_packets": (row["dropped_kernel"] or 0) + (row["dropped_interface"] or 0),
             # Tools write no statistics of an interface that was idle.
-            "is_drops_known": has_drop_counts(row)
-            or (row["packets"] == 0 and any(map(has_drop_counts, rows))),
+            "is_drops_known": _has_drop_counts(row) or (row["packets"] == 0 and are_counted),
             "is_truncated": bool(row["truncated_tail"]),
             "undecoded_packets": sum(row.get(f"{kind}_packets") or 0 for kind in kinds),
         }
@@ -192,6 +187,11 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         | _times(captures, flows, bins)
         for row in rows
     ]
+
+
+def _has_drop_counts(row: dict[str, Any]) -> bool:
+    """Whether either count is there: dumpcap counts the kernel's drops as the interface's."""
+    return (row["dropped_kernel"], row["dropped_interface"]) != (None, None)
 
 
 def _times(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:

@@ -132,12 +132,11 @@ def grade(facts: Mapping[str, Any]) -> Grade:
             `midstream_connections` and those of `ODD_CONNECTIONS`, of TCP with payload
             `repeated_packets`, `repeated_bytes` and `payload_bytes`, of Zeek's logs alone
             `missed_bytes`, and of the host's whole capture, in ns since 1970, `begin_ns`,
-            `end_ns`, `silence_from_ns` and
-            `silence_ns` (how long the longest silence was), and `clock_shift_ns`, by which its
-            clock was ahead of that of most hosts and its times are put back. Where captures were
-            matched (`is_clock_compared`), of the one-way delay to or from the host that is known
-            best, `least_delay_ns` and `delay_error_ns`, by which it may be wrong; None where the
-            clocks do not tell. Absent ones are 0.
+            `end_ns`, `silence_from_ns` and `silence_ns` (how long the longest silence was), and
+            `clock_shift_ns`, by which its clock was ahead of that of most hosts and its times are
+            put back. Where captures were matched (`is_clock_compared`), of the one-way delay to or
+            from the host that is known best, `least_delay_ns` and `delay_error_ns`, by which it
+            may be wrong; None where the clocks do not show it. Absent ones are 0.
     """
     notes = (
         *_check_drops(facts), *_check_whole(facts), *_check_time(facts), *_check_clock(facts),
