@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import addresses
 from flowsweep.analysis import (
     capture_rules,
+    capture_throughput,
     grades,
     merged_packets,
     odd_connections,
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from flowsweep._parsers import Damage
 
-COLUMNS = 60
 TOP_FLOWS = 5
 #: A capture is beside the sender if the RTT ahead is at least this many times that behind.
 BESIDE = 4
@@ -130,9 +130,11 @@ def summarise(path: Path, **settings: Any) -> Summary:
     if summary.borrowed_times:
         for row in summary.top:
             row["mbit_s"] = None
-    else:
-        _throughput(summary, tables, BIN_NS)
-    return summary
+        return summary
+    throughput = capture_throughput.summarise(
+        tables, summary.addresses, BIN_NS, summary.resolution_ns, summary.duration_s
+    )
+    return replace(summary, **throughput)
 
 
 def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
@@ -240,45 +242,6 @@ def _resolution_ns(captures: pl.DataFrame) -> int:
 
     used = captures.filter(pl.col("packets") > 0)["ts_resolution_ns"]
     return int(used.max() or 1)  # type: ignore[arg-type]
-
-
-def _throughput(summary: Summary, tables: dict[str, pl.DataFrame], bin_ns: int) -> None:
-    import polars as pl
-
-    own_addresses, bins = summary.addresses, tables["throughput"]
-    if bins.is_empty() or not own_addresses:
-        return
-    merged = merged_packets.find_merged(tables["captures"], tables["flows"], bins, own_addresses)
-    least = max((one.shortest_ns for one in merged.values()), default=0)
-    start = bins["bin_start"].dt.epoch("ns")
-    low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
-    # Of shorter times no peak is known.
-    shown_ns = bin_ns * -(-max(least, summary.resolution_ns, bin_ns) // bin_ns)
-    count = -(-(high - low) // shown_ns)
-    width = -(-count // COLUMNS)
-    summary.bin_ms, summary.column_s = shown_ns / 1e6, width * shown_ns / 1e9
-    summary.shortest_ms = least / 1e6 if least else None
-    filled: set[int] = set()
-    for way, end in (("out", "src_ip"), ("in", "dst_ip")):
-        own = bins.filter(pl.col(end).is_in(own_addresses))
-        spread = merged_packets.spread_merged(own, merged.get(way))
-        per_bin = spread.group_by(number=(pl.col("start_ns") - low) // shown_ns).agg(
-            mbit=pl.col("wire_bytes").sum() * 8e3 / shown_ns
-        )
-        peaks = dict(
-            per_bin.group_by(column=pl.col("number") // width).agg(pl.col("mbit").max()).iter_rows()
-        )
-        columns = range(-(-count // width))
-        setattr(summary, f"{way}_mbit_s", [float(peaks.get(number, 0.0)) for number in columns])
-        # What is shorter than a bin has no mean rate.
-        if summary.duration_s * 1e9 >= bin_ns:
-            mean = float(own["wire_bytes"].sum()) * 8e-6 / summary.duration_s
-            setattr(summary, f"mean_{way}_mbit_s", mean)
-        filled |= set(per_bin["number"])
-    others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // shown_ns)
-    # A merged packet at the beginning was under way before the capture began.
-    filled = {number for number in filled if number >= 0} | set(others["number"])
-    summary.empty_bins = 1 - len(filled) / count
 
 
 def _forget_unread(captures: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:

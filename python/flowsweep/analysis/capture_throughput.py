@@ -1,0 +1,72 @@
+"""Summarises the throughput of an unknown capture, as columns of peaks over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowsweep.analysis import merged_packets
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: At most so many columns are shown.
+COLUMNS = 60
+
+
+def summarise(
+    tables: dict[str, pl.DataFrame],
+    own_addresses: list[str],
+    bin_ns: int,
+    resolution_ns: int,
+    duration_s: float,
+) -> dict[str, Any]:
+    """Finds the peaks over time and the mean rates, out of the host and in.
+
+    Args:
+        tables: Of the capture.
+        own_addresses: Those of the host that captured.
+        bin_ns: Width of the bins of the table `throughput`.
+        resolution_ns: That of the time stamps.
+        duration_s: From the first packet to the last.
+
+    Returns:
+        Fields of `capture_summary.Summary` by their names; none where nothing passed.
+    """
+    import polars as pl
+
+    bins = tables["throughput"]
+    if bins.is_empty() or not own_addresses:
+        return {}
+    merged = merged_packets.find_merged(tables["captures"], tables["flows"], bins, own_addresses)
+    least = max((one.shortest_ns for one in merged.values()), default=0)
+    start = bins["bin_start"].dt.epoch("ns")
+    low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
+    # Of shorter times no peak is known.
+    shown_ns = bin_ns * -(-max(least, resolution_ns, bin_ns) // bin_ns)
+    count = -(-(high - low) // shown_ns)
+    width = -(-count // COLUMNS)
+    found: dict[str, Any] = {
+        "bin_ms": shown_ns / 1e6,
+        "column_s": width * shown_ns / 1e9,
+        "shortest_ms": least / 1e6 if least else None,
+    }
+    filled: set[int] = set()
+    for way, end in (("out", "src_ip"), ("in", "dst_ip")):
+        own = bins.filter(pl.col(end).is_in(own_addresses))
+        spread = merged_packets.spread_merged(own, merged.get(way))
+        per_bin = spread.group_by(number=(pl.col("start_ns") - low) // shown_ns).agg(
+            mbit=pl.col("wire_bytes").sum() * 8e3 / shown_ns
+        )
+        peaks = dict(
+            per_bin.group_by(column=pl.col("number") // width).agg(pl.col("mbit").max()).iter_rows()
+        )
+        columns = range(-(-count // width))
+        found[f"{way}_mbit_s"] = [float(peaks.get(number, 0.0)) for number in columns]
+        # What is shorter than a bin has no mean rate.
+        if duration_s * 1e9 >= bin_ns:
+            found[f"mean_{way}_mbit_s"] = float(own["wire_bytes"].sum()) * 8e-6 / duration_s
+        filled |= set(per_bin["number"])
+    others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // shown_ns)
+    # A merged packet at the beginning was under way before the capture began.
+    filled = {number for number in filled if number >= 0} | set(others["number"])
+    return found | {"empty_bins": 1 - len(filled) / count}
