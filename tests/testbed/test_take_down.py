@@ -7,12 +7,10 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from flowsweep.testbed.namespaces import isolation
 from flowsweep.testbed.program import Ended
 
 from .conftest import (
@@ -174,7 +172,6 @@ def test_the_message_of_a_rank_about_mpi_is_the_reason(
 def test_a_child_of_the_shell_before_it_is_not_waited_for(experiment, tmp_path):
     """As where standard error goes through `tee`, which ends with the command."""
     words = [*FLOWSWEEP, "run", str(experiment), "-o", str(tmp_path / "one")]
-    begin = time.monotonic()
     done = subprocess.run(
         ["bash", "-c", 'exec "$@" 2> >(cat >&2)', "bash", *words],
         stderr=subprocess.PIPE,
@@ -183,4 +180,4 @@ def test_a_child_of_the_shell_before_it_is_not_waited_for(experiment, tmp_path):
         timeout=LIMIT_S,
     )
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - begin < isolation.END_LIMIT_S
+    assert "left processes" not in done.stderr

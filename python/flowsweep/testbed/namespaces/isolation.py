@@ -251,3 +251,7 @@ def _end(process: subprocess.Popen[bytes], others: set[int]) -> None:
             if _children() <= others:
                 return
             time.sleep(0.005)
+    left = " ".join(map(str, sorted(_children() - others)))
+    print(
+        f"warning: the testbed left processes: {left} (waited {END_LIMIT_S:g} s)", file=sys.stderr
+    )
