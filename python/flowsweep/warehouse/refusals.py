@@ -22,13 +22,12 @@ def check_folder(directory: Path) -> None:
             remedy="snakemake --configfile EXPERIMENT.yaml makes them",
         )
     if not (tables / "runs.parquet").is_file():
+        runs = directory / "runs" if (directory / "runs").is_dir() else "FOLDER_OF_RUNS"
         raise FlowsweepError(
             f"{directory}: the table of the runs is missing",
             found=f"no file {tables / 'runs.parquet'}",
             expected="one row per run, made from runs/*/run.json",
-            remedy=f"flowsweep runs {directory}/runs --output {tables}/runs.parquet"
-            if (directory / "runs").is_dir()
-            else "snakemake --configfile EXPERIMENT.yaml makes it",
+            remedy=f"flowsweep runs {runs} --output {tables}/runs.parquet",
         )
 
 
