@@ -146,6 +146,7 @@ final as (
             and bool_or(has_drop_counts) over (partition by run, host, file)
         ) as is_drops_known,
         coalesce(truncated_tail, false) as is_truncated,
+        ts_resolution_ns,
         super_packets,
         duplicate_packets,
         duplicate_bytes,

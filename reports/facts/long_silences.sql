@@ -10,7 +10,7 @@ spreads as (
         run,
         max(shortest_ns) as spread_ns,
     from shortest_bins
-    where not is_borrowed
+    where largest_bytes is not null
     group by run
 ),
 

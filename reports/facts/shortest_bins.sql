@@ -1,10 +1,12 @@
 -- One row per run, host and way of what its own capture holds (out of it, in, or through, between
--- others), where packets were merged by offloading, or lack times of their own: the shortest bin
--- whose rate is known. A merged packet passed at once at the capture point and took its time on
--- the wire, at the rate of its way; of a shorter time nothing is known. A host that has more to
--- send waits no longer than a second: what a silence has beyond that is no part of the rate.
--- Packets without a time of their own (`is_borrowed`) have that of another one: which bin they
--- belong to is not known, so that no bin is shorter than the whole time.
+-- others), where packets were merged by offloading, lack times of their own, or have stamps that
+-- are coarser than the bins of the tables: the shortest bin whose rate is known. A merged packet
+-- passed at once at the capture point and took its time on the wire, at the rate of its way; of a
+-- shorter time nothing is known. A host that has more to send waits no longer than a second: what a
+-- silence has beyond that is no part of the rate. Packets without a time of their own
+-- (`is_borrowed`) have that of another one: which bin they belong to is not known, so that no bin
+-- is shorter than the whole time. Coarse stamps leave bins of whole multiples of their resolution.
+-- `largest_bytes` is null where no packet was merged.
 with
 
 kinds as (
@@ -14,6 +16,8 @@ kinds as (
         sum(super_packets) > 0 as is_merging,
         coalesce(sum(untimed_packets), 0)
         + coalesce(sum(times_out_of_range), 0) > 0 as is_borrowed,
+        coalesce(max(ts_resolution_ns) filter (where packets > 0), 1)
+            as resolution_ns,
     from stg_captures
     group by run, host
 ),
@@ -121,32 +125,61 @@ summed as (
     left join silent using (run, host, way)
     group by run, host, way
     having bool_or(is_merged)
+),
+
+coarse as (
+    select
+        kinds.run,
+        kinds.host,
+        unnest(['out', 'in', 'through']) as way,
+        lcm(kinds.resolution_ns, windows.bin_ns) as shortest_ns,
+    from kinds
+    inner join windows using (run, host)
+    where not kinds.is_borrowed and kinds.resolution_ns > windows.bin_ns
+),
+
+merged as (
+    select
+        summed.run,
+        summed.host,
+        summed.way,
+        summed.largest_bytes,
+        -- the rate at which a lone packet passed is unknown
+        if(
+            summed.duration_ns > 0,
+            ceil(
+                summed.largest_bytes
+                * summed.duration_ns::double
+                / summed.wire_bytes
+            ),
+            greatest(windows.bins, 1) * windows.bin_ns
+            - coalesce(silent.silent_ns, 0)
+        )::bigint as shortest_ns,
+    from summed
+    inner join windows using (run, host)
+    left join silent
+        on
+            summed.run = silent.run
+            and summed.host = silent.host
+            and silent.way is null
 )
 
 select
-    summed.run,
-    summed.host,
-    summed.way,
-    summed.largest_bytes,
-    -- the rate at which a lone packet passed is unknown
-    if(
-        summed.duration_ns > 0,
-        ceil(
-            summed.largest_bytes
-            * summed.duration_ns::double
-            / summed.wire_bytes
-        ),
-        greatest(windows.bins, 1) * windows.bin_ns
-        - coalesce(silent.silent_ns, 0)
-    )::bigint as shortest_ns,
+    run,
+    host,
+    way,
+    merged.largest_bytes,
+    coalesce(
+        -- bins of the merged packets' time, in whole multiples of the coarse stamps
+        (merged.shortest_ns + coarse.shortest_ns - 1)
+        // coarse.shortest_ns
+        * coarse.shortest_ns,
+        merged.shortest_ns,
+        coarse.shortest_ns
+    ) as shortest_ns,
     false as is_borrowed,
-from summed
-inner join windows using (run, host)
-left join silent
-    on
-        summed.run = silent.run
-        and summed.host = silent.host
-        and silent.way is null
+from merged
+full join coarse using (run, host, way)
 union all by name
 select
     run,

@@ -17,6 +17,17 @@ own as (
     group by flows.run
 ),
 
+-- a packet with a stamp coarser than a bin passed within the time until the next stamp
+coarse as (
+    select
+        run,
+        max(captures.ts_resolution_ns) as resolution_ns,
+    from stg_captures as captures
+    inner join windows using (run, host)
+    where captures.packets > 0 and captures.ts_resolution_ns > windows.bin_ns
+    group by run
+),
+
 -- what is shorter than a bin has no rate
 spans as (
     select
@@ -24,10 +35,11 @@ spans as (
         if(
             run_windows.length_s * 1e9 < max(peak_bins.bin_ns),
             null,
-            run_windows.length_s
+            run_windows.length_s + coalesce(max(coarse.resolution_ns), 0) / 1e9
         ) as length_s,
     from run_windows
     left join peak_bins using (run)
+    left join coarse using (run)
     group by run_windows.run, run_windows.length_s
 ),
 

@@ -1,7 +1,7 @@
 -- One row per run, host and direction in its own capture: the bins that a peak may be taken
 -- from, and the time of the run in them, as in `windows`. They are the bins of the tables; where
--- offloading merged packets or some have no time of their own, so many of these together as the
--- shortest time takes whose rate is known. Bins begin with that of the tables in which the run
+-- `shortest_bins` has a row, so many of these together as the shortest time takes whose rate is
+-- known. Bins begin with that of the tables in which the run
 -- does: bin 0 begins at `origin_ns`, the run in `first_bin`.
 with
 

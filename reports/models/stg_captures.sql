@@ -8,6 +8,7 @@ contract as (
         null::varchar as file,
         null::integer as interface,
         null::bigint as snaplen,             -- bytes
+        null::bigint as ts_resolution_ns,    -- of its time stamps
         null::bigint as packets,
         null::bigint as wire_bytes,
         null::timestamptz_ns as first_time,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from flowsweep.analysis import merged_packets
@@ -41,10 +42,13 @@ def summarise(
     least = max((one.shortest_ns for one in merged.values()), default=0)
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
-    # Of shorter times no peak is known.
-    shown_ns = bin_ns * -(-max(least, resolution_ns, bin_ns) // bin_ns)
+    # Of shorter times no peak is known. Coarse stamps leave whole multiples of their resolution.
+    step_ns = math.lcm(bin_ns, resolution_ns) if resolution_ns > bin_ns else bin_ns
+    shown_ns = step_ns * max(1, -(-least // step_ns))
     count = -(-(high - low) // shown_ns)
     width = -(-count // COLUMNS)
+    # A packet with a coarse stamp passed within the time until the next one.
+    length_ns = 1e9 * duration_s + (resolution_ns if resolution_ns > bin_ns else 0)
     found: dict[str, Any] = {
         "bin_ms": shown_ns / 1e6,
         "column_s": width * shown_ns / 1e9,
@@ -64,7 +68,7 @@ def summarise(
         found[f"{way}_mbit_s"] = [float(peaks.get(number, 0.0)) for number in columns]
         # What is shorter than a bin has no mean rate.
         if duration_s * 1e9 >= bin_ns:
-            found[f"mean_{way}_mbit_s"] = float(own["wire_bytes"].sum()) * 8e-6 / duration_s
+            found[f"mean_{way}_mbit_s"] = float(own["wire_bytes"].sum()) * 8e3 / length_ns
         filled |= set(per_bin["number"])
     others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // shown_ns)
     # A merged packet at the beginning was under way before the capture began.

@@ -49,6 +49,8 @@ JUMP_NS, JUMP_SHARE = 3600 * 10**9, 0.1
 STEP_NS = 10 * 10**6
 #: Longer steps back are written in minutes, hours and days.
 LONG_S = 90
+#: Stamps that are coarser, in ns, show no gaps of a network.
+COARSE_NS = 10**6
 #: The share of a delay by which it may be wrong without a note.
 CLOCK_NOTED = 0.1
 
@@ -128,7 +130,8 @@ def grade(facts: Mapping[str, Any]) -> Grade:
     Args:
         facts: The columns of the model `capture_facts`: `packets`, the counts that `RULES` name,
             `undecoded_packets` (all that belong to no flow and should), `is_drops_known`,
-            `is_truncated`, `time_regressions` and `largest_step_back_ns` (None: not known),
+            `is_truncated`, `ts_resolution_ns`, `time_regressions` and `largest_step_back_ns`
+            (None: not known),
             `midstream_connections` and those of `ODD_CONNECTIONS`, of TCP with payload
             `repeated_packets`, `repeated_bytes` and `payload_bytes`, of Zeek's logs alone
             `missed_bytes`, and of the host's whole capture, in ns since 1970, `begin_ns`,
@@ -157,6 +160,7 @@ def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
     sums["largest_step_back_ns"] = max(steps) if len(steps) == len(rows) else None
     sums["is_drops_known"] = all(row.get("is_drops_known") for row in rows)
     sums["is_truncated"] = any(row.get("is_truncated") for row in rows)
+    sums["ts_resolution_ns"] = max(map(_resolution_ns, rows))
     # These values are of the whole capture: every row of an interface has the same.
     for key in CAPTURE_WIDE:
         sums[key] = rows[0].get(key)
@@ -171,6 +175,11 @@ def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
 
 def _number(facts: Mapping[str, Any], key: str) -> int:
     return int(facts.get(key) or 0)
+
+
+def _resolution_ns(facts: Mapping[str, Any]) -> int:
+    """The resolution of the time stamps of an interface that recorded packets, else 0."""
+    return _number(facts, "ts_resolution_ns") if _number(facts, "packets") else 0
 
 
 def _check_drops(facts: Mapping[str, Any]) -> Iterator[Note]:
@@ -210,6 +219,13 @@ def _check_time(facts: Mapping[str, Any]) -> Iterator[Note]:
     jumped = describe_jump(facts)
     if jumped is not None:
         yield Note("silence_ns", jumped, "B")
+    resolution = _resolution_ns(facts)
+    if resolution > COARSE_NS:
+        line = (
+            f"time stamps of {numbers.width(resolution / 1e9)}: gaps, RTTs and peaks of less"
+            " time are unknown"
+        )
+        yield Note("ts_resolution_ns", line, "C", GAPS)
     ahead = _number(facts, "clock_shift_ns")
     if ahead:
         yield Note(

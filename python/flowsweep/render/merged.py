@@ -1,4 +1,4 @@
-"""Words which times are too short for a rate: merged packets, and borrowed times."""
+"""Words which times are too short for a rate: merged packets, coarse stamps, borrowed times."""
 
 from __future__ import annotations
 
@@ -11,21 +11,37 @@ from flowsweep.lists import shorten_list
 from flowsweep.render.figure import sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flowsweep.render.figure import Context
 
 #: Of more runs these are named.
 MAX_NAMED = 4
+MERGED = (
+    "offloading merged packets, so that the largest takes so long at the rate of its direction. "
+    "Its bytes are spread over the time since the packet before, and shorter bins are left out."
+)
+COARSE = "time stamps are no finer, and shorter bins are left out."
 
 
 def note(context: Context, rows: pl.DataFrame) -> str | None:
     """Says below which times no rate is measurable, and in which runs; None if that is nowhere so.
 
     Args:
-        context: Knows which packets were merged, and which have no time of their own.
+        context: Knows the shortest time of each run whose rate is known.
         rows: Of the runs of these points, or of these runs.
     """
     drawn = _shortest(context, rows)
-    return sentence(_note_merged(drawn), note_borrowed(drawn.filter("is_borrowed")["run"])) or None
+    timed = drawn.filter(~pl.col("is_borrowed"))
+    is_merged = pl.col("largest_bytes").is_not_null()
+    return (
+        sentence(
+            _note_shortest(timed.filter(is_merged), numbers.seconds, MERGED),
+            _note_shortest(timed.filter(~is_merged), numbers.width, COARSE),
+            note_borrowed(drawn.filter("is_borrowed")["run"]),
+        )
+        or None
+    )
 
 
 def note_borrowed(runs: pl.Series) -> str | None:
@@ -52,22 +68,18 @@ def _shortest(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
     return known.join(drawn.select("run").unique(), on="run", how="semi")
 
 
-def _note_merged(shortest: pl.DataFrame) -> str | None:
+def _note_shortest(
+    shortest: pl.DataFrame, describe: Callable[[float], str], reason: str
+) -> str | None:
     found = (
-        shortest.filter(~pl.col("is_borrowed"))
-        .group_by("run")
+        shortest.group_by("run")
         .agg(pl.col("shortest_ns").max())
         .sort("shortest_ns", "run", descending=[True, False])
     )
     if found.is_empty():
         return None
     times = [
-        f"{numbers.seconds(shortest / 1e9)} in {run}"
+        f"{describe(shortest / 1e9)} in {run}"
         for run, shortest in found.select("run", "shortest_ns").iter_rows()
     ]
-    return (
-        f"Not measurable below {', '.join(shorten_list(times, MAX_NAMED))}: "
-        "offloading merged packets, so that the largest takes so long at the rate of its "
-        "direction. Its bytes are spread over the time since the packet before, and shorter bins "
-        "are left out."
-    )
+    return f"Not measurable below {', '.join(shorten_list(times, MAX_NAMED))}: {reason}"

@@ -114,4 +114,4 @@ def _peak(peak: Row | None) -> str | Markup:
     if peak is None or peak["peak_mbit_s"] is None:
         return numbers.NONE
     rate = numbers.rate(peak["peak_mbit_s"])
-    return Markup("{} <small>({} ms)</small>").format(rate, numbers.plain(peak["bin_ms"]))
+    return Markup("{} <small>({})</small>").format(rate, numbers.width(peak["bin_ms"] / 1e3))

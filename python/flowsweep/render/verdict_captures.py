@@ -56,14 +56,11 @@ def _sentence(run: str, total: Row, peak: Row) -> str:
         return f"{text}; no peak is known, because some of its packets have no time of their own."
     if not peak.get("peak_mbit_s"):
         return f"{text}."
-    width = f"{numbers.plain(peak['bin_ms'])} ms"
+    width = numbers.width(peak["bin_ms"] / 1e3)
     way = "sent" if peak["busier_direction"] == "out" else "received"
     text += f"; in its busiest {width} it {way} at **{numbers.rate(peak['peak_mbit_s'])}**"
     if peak["shortest_ms"] is not None:
-        text += (
-            f" (not measurable below {numbers.seconds(peak['shortest_ms'] / 1e3)}: offloading "
-            "merged packets)"
-        )
+        text += f" (not measurable below {numbers.seconds(peak['shortest_ms'] / 1e3)})"
     return f"{text}."
 
 

@@ -137,7 +137,7 @@ def _print_throughput(console: Any, summary: Summary) -> None:
     title = f"throughput of {' and '.join(summary.addresses)} (a guess)"
     scale = (
         f"{counted(columns, 'column')} of {_duration(summary.column_s)},"
-        f" height = busiest {summary.bin_ms:.0f} ms of each"
+        f" height = busiest {_duration(summary.bin_ms / 1e3)} of each"
     )
     fits = len(title) + 3 + len(scale) <= console.width
     console.print(f"\n{title}{'   ' if fits else NEXT_LINE}{scale}")
@@ -149,9 +149,8 @@ def _print_throughput(console: Any, summary: Summary) -> None:
     means = "shorter than a bin, no mean rate"
     if summary.mean_out_mbit_s is not None:
         means = f"mean {_rate(summary.mean_out_mbit_s)} out, {_rate(summary.mean_in_mbit_s)} in"
-    console.print(
-        f"  {means}; {_whole_percent(summary.empty_bins)} of {summary.bin_ms:.0f} ms bins are empty"
-    )
+    bins = f"{_duration(summary.bin_ms / 1e3)} bins"
+    console.print(f"  {means}; {_whole_percent(summary.empty_bins)} of {bins} are empty")
     if summary.shortest_ms is not None:
         console.print(
             f"  not measurable below {_scale(summary.shortest_ms / 1e3, TIMES)}: offloading merged"
