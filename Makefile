@@ -85,9 +85,11 @@ bench: build ## Speed and accuracy beside named peers
 	$(BIN)/python tests/bench/zeek.py
 	$(BIN)/python tests/bench/growth.py
 
-truth: build ## What is inferred, against construction and the kernel
+truth: build ## What is inferred, against construction and the kernel; the long tests
 	@.config/prepare.sh test
-	@status=0; for part in verdict intervals held_out drifts limits messages; do \
+	@status=0; \
+	FLOWSWEEP_ALL_EXAMPLES=1 $(BIN)/pytest tests/cluster/test_demo.py tests/engines || status=1; \
+	for part in verdict intervals held_out drifts limits messages; do \
 	echo "tests/truth/$$part.py"; $(BIN)/python tests/truth/$$part.py || status=1; done; exit $$status
 
 check: build clippy check-text ## Format, lint, types, SQL, import layers
