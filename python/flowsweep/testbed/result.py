@@ -6,15 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """One captured run; its captures and manifests are in the run's folder.
+@dataclass(frozen=True, kw_only=True)
+class Observations:
+    """What a testbed observed of a run; its captures and manifests are in the run's folder.
 
     Attributes:
-        start_ns: When the program was started, ns since the epoch.
-        end_ns: When its last process had ended, ns since the epoch.
-        failure: Why the program failed, or None.
-        spoiled: What the testbed did to the program, so that the run says nothing of it, or None.
         faults: Reasons for which the run does not count.
         tcp: Settings of TCP on a host, by name.
         emulator: `backend`, `backend_reason`, and counters of each of the `links`.
@@ -22,25 +18,38 @@ class RunResult:
         frames: `received` and `sent` by host.
         paths: Of each pair of sites `between`, `rtt_ns` before and `rtt_after_ns` after the run
             while idle, and `rate_bit_s`; each None where it was not measured.
-        cost_s: Seconds of `set_up`, `program` and `take_down`.
-        beside: What was seen of the program that ran beside it, where one did.
         program_s: Seconds of the program by the clocks of its hosts; None where `start_ns` and
             `end_ns` say it as well.
+        beside: What was seen of the program that ran beside it, where one did.
     """
 
-    start_ns: int
-    end_ns: int
-    failure: str | None
-    spoiled: str | None
     faults: list[str]
     tcp: dict[str, Any]
     emulator: dict[str, Any]
     machine: dict[str, Any]
     frames: dict[str, dict[str, int]]
     paths: list[dict[str, Any]]
-    cost_s: dict[str, float]
     program_s: float | None = None
     beside: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult(Observations):
+    """One captured run.
+
+    Attributes:
+        start_ns: When the program was started, ns since the epoch.
+        end_ns: When its last process had ended, ns since the epoch.
+        failure: Why the program failed, or None.
+        spoiled: What the testbed did to the program, so that the run says nothing of it, or None.
+        cost_s: Seconds of `set_up`, `program` and `take_down`.
+    """
+
+    start_ns: int
+    end_ns: int
+    failure: str | None
+    spoiled: str | None
+    cost_s: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
         """The object that `from_json` reads."""

@@ -13,10 +13,11 @@ from flowsweep.testbed.machines import serve
 from flowsweep.testbed.servers import ServerError
 
 if TYPE_CHECKING:
-    from flowsweep.testbed.machines.bed import Bed
+    from collections.abc import Callable
+
     from flowsweep.testbed.machines.machine import Machine
+    from flowsweep.testbed.machines.reach import Reach
     from flowsweep.testbed.machines.spec import MachinesSpec
-    from flowsweep.testbed.servers import Servers
 
 PROGRAM = """#!/bin/sh
 # Started in a session of its own; the keeper ends the whole of it.
@@ -42,22 +43,30 @@ exec "$@"
 
 
 def run(
-    spec: MachinesSpec, bed: Bed, environment: dict[str, str], serving: Servers
+    spec: MachinesSpec,
+    reach: Reach,
+    machines: list[Machine],
+    *,
+    environment: dict[str, str],
+    folder: Path,
+    look: Callable[[], None],
 ) -> tuple[str | None, str | None]:
-    """Runs the program to its end; why it failed, and what spoiled the run."""
+    """Runs the program to its end; why it failed, and what spoiled the run.
 
-    def look() -> None:
-        for machine in bed.machines:
-            machine.check_alive()
-        bed.links.check_alive()
-        serving.check()
-
+    Args:
+        spec: The run.
+        reach: How the machines are reached.
+        machines: All machines of the run.
+        environment: What every rank knows.
+        folder: Where processes here are started.
+        look: Called again and again; raises where something has ended that should not.
+    """
     # What was started there ends with its keeper at the latest.
     try:
         done = program.run_commands(
-            [(words, environment) for words in _commands(spec, bed, environment)],
+            [(words, environment) for words in _commands(spec, reach, machines, environment)],
             os.environ,
-            bed.folder,
+            folder,
             Path(spec.folder) / program.LOG,
             limit_s=spec.timeout_s,
             look=look,
@@ -67,12 +76,14 @@ def run(
     return done.failure, done.spoiled if spec.start == "mpirun" else None
 
 
-def _commands(spec: MachinesSpec, bed: Bed, environment: dict[str, str]) -> list[list[str]]:
+def _commands(
+    spec: MachinesSpec, reach: Reach, machines: list[Machine], environment: dict[str, str]
+) -> list[list[str]]:
     """The words of each process that is started here."""
     if spec.start == "hosts":
-        return _start_ranks(spec, bed.machines, environment)
+        return _start_ranks(spec, machines, environment)
     if spec.start == "mpirun":
-        return [_mpirun(spec, bed)]
+        return [reach.mpirun(_mpirun(spec, machines))]
     return [spec.program]
 
 
@@ -126,16 +137,15 @@ def _script(spec: MachinesSpec, machine: Machine, rank: int, environment: dict[s
     )
 
 
-def _mpirun(spec: MachinesSpec, bed: Bed) -> list[str]:
+def _mpirun(spec: MachinesSpec, machines: list[Machine]) -> list[str]:
     """As `launch.mpirun`; app.json is written where rank 0 runs."""
-    machines = bed.machines
     login = {machine.name: machine.login for machine in machines}
     slots: dict[str, int] = {}
     for host in spec.ranks:
         slots[login[host]] = slots.get(login[host], 0) + 1
     first = next(machine for machine in machines if machine.name == spec.ranks[0])
     words = [f"{first.folder}/app.json" if word == spec.output else word for word in spec.program]
-    whole = [
+    return [
         str(launch.program_path("mpirun")),
         *("--host", ",".join(f"{host}:{count}" for host, count in slots.items())),
         *("-np", str(len(spec.ranks))),
@@ -149,7 +159,6 @@ def _mpirun(spec: MachinesSpec, bed: Bed) -> list[str]:
         *spec.mpirun_options,
         *words,
     ]
-    return bed.reach.mpirun(whole)
 
 
 def network(spec: MachinesSpec) -> str:

@@ -61,3 +61,20 @@ class Links(Protocol):
     def leave(self) -> None:
         """Whatever happened: as `stop`."""
         ...
+
+
+class AsTheyAre:
+    """Links that are left as they are."""
+
+    def start(self) -> None:
+        """Does nothing: there are no links to make."""
+
+    def check_alive(self) -> None:
+        """Does nothing: the links are the network as it is."""
+
+    def stop(self) -> dict[str, Any]:
+        """What stands in run.json."""
+        return {"backend": "none", "backend_reason": "real machines", "links": []}
+
+    def leave(self) -> None:
+        """Does nothing: there are no links to make."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.testbed import netem
 from flowsweep.testbed.namespaces import netem as kernel_links
+from flowsweep.testbed.namespaces import probe
 from flowsweep.testbed.namespaces.agents import Emulator
 
 if TYPE_CHECKING:
@@ -25,12 +27,48 @@ class Backend(Protocol):
     def final_stats(self) -> dict[str, Any]: ...  # noqa: D102
 
 
-def choose(spec: Spec) -> tuple[str, str]:
-    """The name of the backend, and why it is this one. The namespaces must be there.
+@dataclass(frozen=True)
+class Choice:
+    """A backend, why it is this one, and the paths that it makes while idle."""
+
+    name: str
+    reason: str
+    paths: list[probe.Path]
+
+
+def choose(spec: Spec) -> Choice:
+    """Chooses the backend. The namespaces must be there.
+
+    Kernels differ in what their netem does: unless it was demanded, it is given up if the idle
+    path is not as asked.
 
     Raises:
-        FlowsweepError: If netem is demanded and cannot be had.
+        FlowsweepError: If netem is demanded and cannot be had, or does not make the links.
     """
+    name, reason = _choose_by_kernel(spec)
+    if name == WAN:
+        return Choice(name, reason, _measure_idle(spec, name))
+    try:
+        kernel_links.Netem.join_sites(spec)
+        paths = _measure_idle(spec, name)
+        fault = probe.find_implausible(spec, paths)
+    except FlowsweepError as error:
+        paths, fault = [], f"{error.what}: {error.found}"
+    if fault is None:
+        return Choice(name, reason, paths)
+    if spec.backend == NETEM:
+        raise FlowsweepError(
+            "emulation.backend: netem does not make the links that are asked for",
+            found=fault,
+            expected="idle paths as in the experiment",
+            remedy="backend: flowsweep-wan",
+        )
+    kernel_links.Netem.part_sites(spec)
+    return Choice(WAN, f"netem was tried: {fault}", _measure_idle(spec, WAN))
+
+
+def _choose_by_kernel(spec: Spec) -> tuple[str, str]:
+    """The backend that this kernel suggests, and why."""
     if spec.backend == WAN:
         return WAN, "as demanded"
     unable = netem.find_unable(spec)
@@ -46,6 +84,15 @@ def choose(spec: Spec) -> tuple[str, str]:
             remedy="backend: flowsweep-wan",
         )
     return WAN, why
+
+
+def _measure_idle(spec: Spec, name: str) -> list[probe.Path]:
+    """Measures the idle path over separate links, so that the run's counters do not include it."""
+    links = start(name, spec, undisturbed=True)
+    probe.announce(spec)
+    paths = probe.measure(spec)
+    links.final_stats()
+    return paths
 
 
 def start(name: str, spec: Spec, *, undisturbed: bool = False) -> Backend:
