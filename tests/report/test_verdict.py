@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flowsweep.analysis.need import EMULATOR_OFF
-from flowsweep.render import verdict_lightpaths
+from flowsweep.render import threshold_words, verdict_lightpaths
 from flowsweep.render.verdict import _join, plain, verdict
 
 REQUIREMENT = {
@@ -199,6 +199,18 @@ def test_what_is_sure_of_a_threshold_that_is_unknown(
         easier=None, harder=None,
     )  # fmt: skip
     assert sentences(row) == [text]
+
+
+@pytest.mark.parametrize(
+    ("axis", "text"),
+    [
+        ("rate", "The rate that lu needs to keep p99 within 10 % of its baseline cannot"),
+        ("rtt", "The RTT that lu tolerates while p99 stays within 10 % of its baseline cannot"),
+    ],
+)
+def test_an_unknown_threshold_names_its_outcome(axis: str, text: str) -> None:
+    row = threshold(axis, outcome="p99", state="cannot tell", reason="why", estimate=None)
+    assert plain(threshold_words.exception("lu", row)).startswith(text)
 
 
 def test_more_runs_do_not_help_where_the_emulator_was_off() -> None:

@@ -63,9 +63,14 @@ def exception(name: str, row: dict[str, Any]) -> str:
             f"no single {noun} can be named."
         )
     closer, more = _bracket(row)
-    purpose = "" if row["outcome"] == COMPLETION else f" {outcome_words.word_kept(row)}"
-    verb = "needs" if row["axis"] == "rate" else "tolerates"
-    limit = f"The {noun} that {name} {verb}{purpose}"
+    verb, word_purpose = (
+        ("needs", outcome_words.word_kept)
+        if row["axis"] == "rate"
+        else ("tolerates", outcome_words.word_tolerated)
+    )
+    limit = f"The {noun} that {name} {verb}"
+    if row["outcome"] != COMPLETION:
+        limit += f" {word_purpose(row)}"
     text = f"{limit} cannot be determined{closer}: {row['reason']}.{more}"
     return text + _remedy(row, is_bracketed=bool(closer))
 
