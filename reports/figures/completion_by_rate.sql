@@ -2,7 +2,7 @@
 -- relative to the baseline, at the baseline's RTT.
 with
 
-points as (
+curve as (
     select *
     from sweep_points
     where axis = 'rate' and outcome = 'completion_time'
@@ -10,31 +10,31 @@ points as (
 
 final as (
     select
-        points.app,
-        points.problem,
-        points.buffer_bytes,
-        points.x_asked as rate_asked_mbit_s,
-        round(points.x, 4) as rate_mbit_s,
-        round(points.slowdown, 4) as slowdown,
+        curve.app,
+        curve.problem,
+        curve.buffer_bytes,
+        curve.x_asked as rate_asked_mbit_s,
+        round(curve.x, 4) as rate_mbit_s,
+        round(curve.slowdown, 4) as slowdown,
         round(intervals.low, 4) as slowdown_low,
         round(intervals.high, 4) as slowdown_high,
-        round(points.completion_s, 4) as completion_s,
-        points.runs_used,
-        points.runs_left_out,
-        points.left_out_because,
-        points.is_baseline,
+        round(curve.completion_s, 4) as completion_s,
+        curve.runs_used,
+        curve.runs_left_out,
+        curve.left_out_because,
+        curve.is_baseline,
         round(baselines.completion_s, 4) as baseline_s,
         round(baselines.rtt_ms, 4) as rtt_ms,
-    from points
+    from curve
     inner join baselines using (app, problem)
     left join slowdown_intervals as intervals
         on
-            points.app = intervals.app
-            and points.problem = intervals.problem
-            and points.outcome = intervals.outcome
-            and points.axis = intervals.axis
-            and points.buffer_bytes is not distinct from intervals.buffer_bytes
-            and points.x_asked is not distinct from intervals.x_asked
+            curve.app = intervals.app
+            and curve.problem = intervals.problem
+            and curve.outcome = intervals.outcome
+            and curve.axis = intervals.axis
+            and curve.buffer_bytes is not distinct from intervals.buffer_bytes
+            and curve.x_asked is not distinct from intervals.x_asked
 )
 
 select * from final

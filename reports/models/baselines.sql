@@ -1,7 +1,7 @@
 -- One row per application and problem: the point that all others are compared with.
 with
 
-points as (
+final as (
     select
         app,
         problem,
@@ -32,4 +32,4 @@ points as (
     group by app, problem
 )
 
-select * from points
+select * from final

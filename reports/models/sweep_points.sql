@@ -1,7 +1,7 @@
 -- One row per outcome and point of a line through the baseline: median slowdown over its runs.
 with
 
-points as (
+final as (
     select
         app,
         problem,
@@ -36,4 +36,4 @@ points as (
     group by app, problem, outcome, axis, buffer_bytes, x_asked
 )
 
-select * from points
+select * from final
