@@ -26,11 +26,14 @@ def test_every_packet_of_a_live_capture_is_in_the_tables(cable, tmp_path, until)
         assert agent.stop() == 0
         manifest = json.loads((folder / "pc1.capture.json").read_text())
 
-        def parsed() -> int:
+        def is_recorded() -> bool:
             tables = [*results.glob("tables/*/*/captures.parquet")]
-            return sum(pl.read_parquet(path)["packets"].sum() for path in tables)
+            packets = sum(pl.read_parquet(path)["packets"].sum() for path in tables)
+            # The record of a run follows its tables.
+            records = [*results.glob("runs/*/run.json")]
+            return packets == manifest["packets_written"] and len(records) == len(tables)
 
-        until(lambda: parsed() == manifest["packets_written"], "the last of the packets")
+        until(is_recorded, "the last of the packets")
         watcher.send_signal(signal.SIGTERM)
         assert watcher.wait(timeout=60) == 0
     assert manifest["packets_written"] == manifest["received"] > 1_000
