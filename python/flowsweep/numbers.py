@@ -159,9 +159,10 @@ def size(value: float | None) -> str:
     if value is None:
         return NONE
     for unit, power in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if value >= power and value % power == 0:
+        # Counts of traffic that divide evenly by chance, such as 10^10, have large quotients.
+        if power <= value < 10_000 * power and value % power == 0:
             return f"{value / power:,.0f} {unit}"
-    for unit, power in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+    for unit, power in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if value >= power:
             return f"{estimate(value / power)} {unit}"
     return f"{value:,.0f} B"

@@ -44,6 +44,8 @@ def test_both_ends_of_an_interval_have_three_figures() -> None:
 
 def test_buffers_are_binary_and_traffic_is_decimal() -> None:
     assert [numbers.size(n) for n in (2**18, 2_000_000, 12)] == ["256 KiB", "2.00 MB", "12 B"]
+    # Even by chance: ten billion bytes are 9,765,625 KiB.
+    assert [numbers.size(10**n) for n in (9, 10, 12)] == ["1.00 GB", "10.0 GB", "1.00 TB"]
 
 
 def test_a_column_has_one_number_of_decimals() -> None:
