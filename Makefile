@@ -42,7 +42,7 @@ docs: build ## The documentation as a site: docs/site/index.html
 live: build ## DuckDB for `flowsweep report DIR --live`, a page that answers questions
 	@.config/prepare.sh live
 
-test: build ## Every test
+test: build ## Every test but the longest, which `make truth` runs
 	@.config/prepare.sh test
 	@status=0; $(MAKE) --no-print-directory --keep-going --jobs 2 test-rust test-beside || status=1; \
 	$(MAKE) --no-print-directory test-alone || status=1; exit $$status

@@ -66,7 +66,7 @@ def summarise(
         )
         columns = range(-(-count // width))
         found[f"{way}_mbit_s"] = [float(peaks.get(number, 0.0)) for number in columns]
-        # What is shorter than a bin has no mean rate.
+        # A capture that is shorter than a bin has no mean rate.
         if duration_s * 1e9 >= bin_ns:
             found[f"mean_{way}_mbit_s"] = float(own["wire_bytes"].sum()) * 8e3 / length_ns
         filled |= set(per_bin["number"])
