@@ -82,7 +82,7 @@ def test_the_page_reads_without_javascript(opened: Any, figures: set[str]) -> No
     assert drawn(tab) == figures
     assert tab.locator("button:visible").count() == 0
     tab.locator("#figure-completion_by_rtt summary", has_text="SQL").click()
-    assert "sweep_points" in tab.locator("#figure-completion_by_rtt pre").inner_text()
+    assert "completion_lines" in tab.locator("#figure-completion_by_rtt pre").inner_text()
 
 
 def test_a_narrow_window_does_not_scroll_sideways(opened: Any) -> None:
