@@ -1,7 +1,8 @@
 -- One row per run: the bins that its time covers, a bin at either end that lies only partly
 -- inside included, and the steps into which they are cut. A step is 100 ms of whole bins, or
--- one bin where bins are wider; the last one is as short as what is left. Rates are measured
--- over a window as wide as a step, wherever it begins: see wan_rates.
+-- one bin where bins are wider; the last one is as short as what is left. Time stamps that are
+-- coarser than a bin leave whole multiples of their resolution, and no shorter last step. Rates are
+-- measured over a window as wide as a step, wherever it begins: see wan_rates.
 with
 
 -- a capture of grade D is no sure source of traffic
@@ -21,6 +22,14 @@ widths as (
     group by run
 ),
 
+resolutions as (
+    select
+        run,
+        max(ts_resolution_ns) filter (where packets > 0) as resolution_ns,
+    from stg_captures
+    group by run
+),
+
 inside as (
     select
         run,
@@ -28,23 +37,29 @@ inside as (
         bin_ns,
         coalesce(is_doubtful, false) as is_doubtful,
         start_ns // bin_ns as first_bin,
-        (end_ns + bin_ns - 1) // bin_ns - start_ns // bin_ns as bins,
+        (end_ns + bin_ns - 1) // bin_ns - first_bin as covered_bins,
+        if(resolution_ns > bin_ns, lcm(resolution_ns, bin_ns) // bin_ns, 1)
+            as coarse_bins,
+        (covered_bins + coarse_bins - 1) // coarse_bins * coarse_bins as bins,
     from run_windows
     inner join widths using (run)
     left join grades using (run)
+    left join resolutions using (run)
     where end_ns > start_ns
 ),
 
 sized as (
     select
-        *,
-        least(greatest(100_000_000 // bin_ns, 1), bins) as step_bins,
+        * exclude (covered_bins, coarse_bins),
+        greatest(100_000_000 // bin_ns // coarse_bins, 1) * coarse_bins
+            as wanted_bins,
+        least(wanted_bins, bins) as step_bins,
     from inside
 ),
 
 final as (
     select
-        *,
+        * exclude (wanted_bins),
         (bins + step_bins - 1) // step_bins as steps,
         step_bins * bin_ns as step_ns,
         bins * bin_ns as length_ns,

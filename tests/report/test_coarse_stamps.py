@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import tiny
+from grid import PC1, PC3, one_run, rows
 
 from flowsweep.analysis import adds_up, grades
 from flowsweep.render import page
@@ -18,15 +19,20 @@ BYTES_MS, SECONDS = 1_000, 40
 MBIT_S = BYTES_MS * 8e-3
 
 
-def experiment(directory: Path, resolution_ns: int, **changes: object) -> Path:
-    """A steady stream whose packets have the latest time that the stamps can express."""
+def steady_stream(resolution_ns: int, seconds: int) -> dict[int, int]:
+    """Bytes by bin of packets with the latest time that the stamps can express."""
     sizes: dict[int, int] = {}
-    last = 0
-    for at in range(0, SECONDS * 10**9, tiny.MS):
-        last = (tiny.T0 + at) // resolution_ns * resolution_ns - tiny.T0
-        number = last // (10 * tiny.MS)
+    for at in range(0, seconds * 10**9, tiny.MS):
+        number = at // resolution_ns * resolution_ns // (10 * tiny.MS)
         sizes[number] = sizes.get(number, 0) + BYTES_MS
+    return sizes
+
+
+def experiment(directory: Path, resolution_ns: int, **changes: object) -> Path:
+    """A steady stream, captured by its sender alone."""
+    sizes = steady_stream(resolution_ns, SECONDS)
     total = sum(sizes.values())
+    last = (SECONDS * 10**9 - tiny.MS) // resolution_ns * resolution_ns
     tiny.runs(directory, [{"run": "r", "status": "no record"}])
     tiny.table(directory, "captures", "r", "pc", [
         tiny.capture(packets=SECONDS * 1_000, wire_bytes=total, last_time=tiny.T0 + last,
@@ -55,6 +61,32 @@ def test_peaks_and_means_are_those_of_the_wire(per_second: int, tmp_path: Path) 
     (total,) = warehouse.rows("totals").to_dicts()
     assert total["out_mbit_s"] == pytest.approx(MBIT_S, rel=0.002)
     assert total["out_mbit_s"] <= need["peak_mbit_s"]
+
+
+@pytest.mark.parametrize(("per_second", "begin_ms"), [(1, 0), (2, 130), (16, 130), (64, 0)])
+def test_between_sites_no_step_is_above_the_rate_of_the_wire(
+    per_second: int, begin_ms: int, tmp_path: Path
+) -> None:
+    """The run begins between two stamps and ends 10 ms behind one."""
+    seconds, resolution_ns = 4, 10**9 // per_second
+    sizes = steady_stream(resolution_ns, seconds)
+    end = tiny.T0 + (max(sizes) + 1) * 10 * tiny.MS
+    directory = one_run(
+        tmp_path,
+        {"pc1": tiny.bins(PC1, PC3, sizes)},
+        start=tiny.T0 - begin_ms * tiny.MS,
+        end=end,
+        json=None,
+    )
+    tiny.table(directory, "captures", "r", "pc1", [tiny.capture(ts_resolution_ns=resolution_ns)])
+    found = rows(directory, "wan_throughput")
+    assert sum(row["wire_bytes"] for row in found) == seconds * 1_000 * BYTES_MS
+    for name in ("max_mbit_s", "mean_mbit_s", "run_peak_mbit_s"):
+        assert max(row[name] for row in found) == pytest.approx(MBIT_S, rel=0.02), name
+    (need,) = rows(directory, "lightpaths", site_a="east", site_b="west")
+    assert need["peak_mbit_s"] == pytest.approx(MBIT_S, rel=0.02)
+    names = ["wan_throughput", "lightpaths", "path_throughput"]
+    assert [str(one) for one in adds_up.contradictions(Warehouse(directory), names)] == []
 
 
 @pytest.mark.parametrize("resolution_ns", [1_000, 10 * tiny.MS])
