@@ -63,6 +63,17 @@ def test_a_time_beyond_64_bits_is_that_of_the_packet_before_or_of_the_first(
     assert found["flows"]["duration_ns"].to_list() == [right[2] - right[0]]
 
 
+@pytest.mark.parametrize("tick", [1_000_000, 15_625_000, 10**9])
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_clock_that_is_coarser_than_its_file_states_is_seen(tick: int, apart: bool) -> None:
+    """Every 0.2 ticks one packet; `apart`: of a program with even times, a tick each."""
+    stamps = [GOOD + 500 + number // (1 if apart else 5) * tick for number in range(300)]
+    found = tables(
+        SECTION + interface(NANOSECONDS) + b"".join(enhanced(at, FRAME) for at in stamps)
+    )
+    assert found["captures"]["ts_resolution_ns"].to_list() == [1 if apart else tick]
+
+
 @pytest.mark.parametrize("exponent", [0, 3, 6, 0x80, 0x80 | 20])
 def test_coarse_clocks_overflow_nothing(exponent: int) -> None:
     blocks = enhanced(2**64 - 1, FRAME) + simple(FRAME) + enhanced(2**64 - 2, FRAME)

@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 
 use crate::capture::datagrams::{DatagramSizes, LONGEST_JUMBO};
+use crate::capture::ticks::Ticks;
 use crate::decode::{Checksum, Outcome, Packet, UDP};
 use crate::records::{Interface, Record, UNDESCRIBED};
 
@@ -42,6 +43,7 @@ pub(crate) struct CaptureRow {
     pub length_conflicts: i64,
     pub tunnelled: i64,
     pub snapped: i64,
+    ticks: Ticks,
     pub time_regressions: i64,
     /// How long before the packet ahead of it in the file a packet lies at most, in ns.
     pub largest_step_back: i64,
@@ -95,6 +97,7 @@ impl CaptureRow {
             return false;
         };
         let regressions = self.time_regressions;
+        self.ticks.see(records);
         self.packets += records.len() as i64;
         self.first_time.get_or_insert(first.time);
         self.last_time = Some(last.time);
@@ -131,6 +134,12 @@ impl CaptureRow {
             self.long.resize(payload + 1, 0);
         }
         self.long[payload] += 1;
+    }
+
+    /// Length of one tick of the time stamps in ns: as the file states it, or as the stamps show it.
+    pub(crate) fn resolution_ns(&self) -> i64 {
+        let stated = self.interface.resolution_ns;
+        self.ticks.coarse().map_or(stated, |tick| tick.max(stated))
     }
 
     /// Packets whose headers could not be read.

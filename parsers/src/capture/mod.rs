@@ -7,3 +7,4 @@ pub(crate) mod file;
 pub(crate) mod merge;
 pub(crate) mod order;
 pub(crate) mod sizes;
+mod ticks;

@@ -54,8 +54,8 @@ columns! {
         => arrays::text_or_null(rows.each().map(|row| row.interface.name.as_ref()));
     Column::new("link_type", Text, "", "Link-layer header type, by its name in the tcpdump registry without LINKTYPE_.", "https://www.tcpdump.org/linktypes.html")
         => arrays::text(rows.each().map(|row| links::name(row.interface.link_type)));
-    Column::new("ts_resolution_ns", Int64, "ns", "One tick of the time stamps, rounded down, at least 1.", "draft-ietf-opsawg-pcapng if_tsresol")
-        => rows.int(|row| row.interface.resolution_ns);
+    Column::new("ts_resolution_ns", Int64, "ns", "One tick of the time stamps, rounded down, at least 1: as the file states it; longer where all distances between 50 stamps and more are multiples of a time of at least 1 ms, and a quarter of the packets have the stamp of the packet before them.", "draft-ietf-opsawg-pcapng if_tsresol")
+        => rows.int(CaptureRow::resolution_ns);
     Column::new("snaplen", Int64, "B", "Greatest number of bytes captured of a packet; 0 for no limit.", "")
         => rows.int(|row| i64::from(row.interface.snaplen));
     Column::new("packets", Int64, "packets", "Packets in the file.", "")
