@@ -128,6 +128,21 @@ def test_questions_and_answers_stand_where_they_were_sent_and_arrived(run, expor
     assert len(trace.arrows) == 29 + 29
 
 
+def test_an_arrow_leads_from_what_arrived_to_what_was_sent_next(run, export):
+    trace, _ = export(run)
+    answers, at_a = trace.slices_of("b", "to a"), trace.slices_of("a", "from b")
+    questions, at_b = trace.slices_of("a", "to b"), trace.slices_of("b", "from a")
+    # One question stays without an answer, and b hears of 10.0.0.3 between two others.
+    (received,), (sent,) = (trace.slices_of("b", f"{way} 10.0.0.3") for way in ("from", "to"))
+    for waited in (
+        *zip(at_a, questions[1:], strict=True),
+        *zip(at_b, answers, strict=True),
+        (received, sent),
+    ):
+        assert waited in trace.dependencies
+    assert len(trace.dependencies) == 29 + 29 + 1
+
+
 def test_the_clock_of_the_other_host_is_repaired_in_messages_without_an_arrow_too(run, export):
     trace, _ = export(run)
     (received,) = trace.slices_of("b", "from 10.0.0.3")

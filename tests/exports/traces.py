@@ -1,7 +1,7 @@
 """A reader of traces in Chrome's JSON format that is stricter than Perfetto's own.
 
 The rules are those by which Perfetto shows a trace as it was meant: slices of a thread lie one
-behind the other; the end of an arrow comes right behind the slice that it belongs to, and the
+behind the other; the ends of arrows come right behind the slice that they belong to, and an
 arrow's start before its end; a number of a thread is one process's.
 """
 
@@ -36,12 +36,19 @@ class Slice:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a trace shows: slices in order of time, and which arrows lead from one to another."""
+    """What a trace shows.
+
+    Attributes:
+        slices: In order of time.
+        arrows: From a message where it was sent to where it arrived.
+        dependencies: From a message that arrived to the one that was sent next.
+    """
 
     about: dict[str, Any]
     processes: list[str]
     slices: list[Slice]
     arrows: list[tuple[Slice, Slice]]
+    dependencies: list[tuple[Slice, Slice]]
     critical_path: list[Slice]
 
     def slices_of(self, process: str, thread: str) -> list[Slice]:
@@ -62,7 +69,7 @@ def read(path: Path) -> Trace:
     zero = whole["metadata"]["first_message_ns_since_1970"] or 0
     slices: list[Slice] = []
     latest: dict[int, Slice] = {}
-    ends: dict[int, dict[str, Slice]] = {}
+    arrows = Arrows()
     before: dict[str, Any] = {"ts": 0}
     path: list[Slice] = []
     for event in events:
@@ -72,7 +79,6 @@ def read(path: Path) -> Trace:
         if event["cat"] == "critical path":
             path.append(_piece(event, names, zero))
             continue
-        assert event["cat"] == "message"
         assert not path
         assert event["ts"] >= before["ts"] >= 0
         tid = event["tid"]
@@ -81,24 +87,41 @@ def read(path: Path) -> Trace:
             assert length >= 0
             last = latest.get(tid)
             assert last is None or (start >= last.end and start > last.start)
+            assert event["cat"] == "message"
             assert set(event["args"]) >= ARGS
             place = names["process", event["pid"]], names["thread", event["pid"], tid]
             latest[tid] = Slice(*place, start, start + length, event["name"], event["args"])
             slices.append(latest[tid])
         else:
-            assert before["ph"] == "X"
             assert all(before[name] == event[name] for name in ("pid", "tid", "ts"))
-            assert event.get("bp", "e") == "e"
-            assert event["name"] == "message"
-            own = ends.setdefault(event["id"], {})
-            assert event["ph"] not in own
-            assert event["ph"] == "s" or "s" in own
-            own[event["ph"]] = latest[tid]
+            assert before["ph"] == "X" or before["cat"] != event["cat"]
+            arrows.add(event, latest[tid])
         before = event
-    assert all(set(own) == {"s", "f"} for own in ends.values())
     processes = [name for key, name in names.items() if key[0] == "process"]
-    arrows = [(own["s"], own["f"]) for own in ends.values()]
-    return Trace(whole["metadata"], processes, slices, arrows, path)
+    both = arrows.pairs("message"), arrows.pairs("dependency")
+    return Trace(whole["metadata"], processes, slices, *both, path)
+
+
+class Arrows:
+    """The arrows of a trace: a number is one arrow's, whatever its kind."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, dict[str, Slice]] = {}
+        self._kinds: dict[int, str] = {}
+
+    def add(self, event: dict[str, Any], at: Slice) -> None:
+        assert event.get("bp", "e") == "e"
+        assert event["name"] == event["cat"] == self._kinds.setdefault(event["id"], event["cat"])
+        own = self._ends.setdefault(event["id"], {})
+        assert event["ph"] not in own
+        assert event["ph"] == "s" or "s" in own
+        own[event["ph"]] = at
+
+    def pairs(self, kind: str) -> list[tuple[Slice, Slice]]:
+        assert all(set(own) == {"s", "f"} for own in self._ends.values())
+        assert {*self._kinds.values()} <= {"message", "dependency"}
+        found = [own for number, own in self._ends.items() if self._kinds[number] == kind]
+        return [(own["s"], own["f"]) for own in found]
 
 
 def _piece(event: dict[str, Any], names: dict[tuple[Any, ...], str], zero: int) -> Slice:

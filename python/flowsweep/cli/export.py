@@ -51,8 +51,9 @@ def export(*, path: Path, to: str, output: Path, run: str | None, output_format:
     perfetto: each host is a process with a thread for what it sends to each other host, and one
     for what comes from there; further threads hold messages that overlap. A message is a slice
     from its first to its last packet at the sender, a slice from the first byte's to the last
-    byte's arrival at the receiver, and an arrow between them. One more process has the critical
-    path: what the completion time is made of, piece by piece.
+    byte's arrival at the receiver, and an arrow between them. Another arrow (dependency) leads
+    from the message that arrived last to the one that the host sent next. One more process has the
+    critical path: what the completion time is made of, piece by piece.
 
     goal: each host is a rank, and one thread: it sends a message when it has sent the one before
     and received all that had arrived by then, and after the time that passed since the last of

@@ -2,7 +2,8 @@
 
 It is Chrome's JSON trace format: a process for each host, threads for what it sends to each other
 host and what comes from there, a slice for each message at both, and an arrow between the two.
-One more process has the critical path, where there is one.
+A second kind of arrow leads from the message that a host received last to the one that it sent
+next: it may have waited for it. One more process has the critical path, where there is one.
 Times are microseconds from the first message on, with three decimals: Perfetto reads numbers as
 doubles, which keep nanoseconds of a run, and not those since 1970.
 """
@@ -78,7 +79,10 @@ class _Trace:
         self._own_clocks = messages.own_clocks
         self._progress = progress
         self._critical_path = critical_path
-        self._slices = _slices(messages.rows.with_row_index("number"))
+        rows = messages.rows.with_row_index("number")
+        self._slices = _slices(rows).join(_dependencies(rows), on=["number", "kind"], how="left")
+        # Of a message that arrives at the very time it was sent, the sending slice comes first.
+        self._slices = self._slices.sort("start", "kind", "number")
         self.zero: int | None = self._slices["start"].min()  # type: ignore[assignment]
         #: By host, order among its threads, and peer: the slice that each lane of it holds.
         self._lanes: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
@@ -98,7 +102,7 @@ class _Trace:
             yield names
 
     def _events(self, row: dict[str, Any]) -> Iterator[str]:
-        """A slice, and the end of its arrow."""
+        """A slice, and the ends of its arrows."""
         start, end, kind = row["start"], row["end"], row["kind"]
         peer = row["sender"] if kind == RECEIVED else row["receiver"]
         track = f"{row['sender']} to {peer}" if kind == PASSING else peer
@@ -127,6 +131,11 @@ class _Trace:
             # Behind its slice: it binds to the one that began last in its thread.
             phase = '"s"' if kind == SENT else '"f","bp":"e"'
             own = f'"id":{row["number"] + 1},"name":"message","cat":"message"'
+            yield f'{{"ph":{phase},{where},{own}}}'
+        if row["received"] is not None:
+            phase = '"s"' if kind == RECEIVED else '"f","bp":"e"'
+            number = self._messages.height + row["received"] + 1
+            own = f'"id":{number},"name":"dependency","cat":"dependency"'
             yield f'{{"ph":{phase},{where},{own}}}'
 
     def _path(self) -> Iterator[str]:
@@ -181,7 +190,7 @@ class _Trace:
 
 
 def _slices(messages: pl.DataFrame) -> pl.DataFrame:
-    """Start, end, host and kind of each slice by the number of its message, in order of time."""
+    """Start, end, host and kind of each slice by the number of its message."""
     import polars as pl
 
     is_passing = (pl.col("host") != pl.col("sender")) & pl.col("sent_first").is_not_null()
@@ -199,8 +208,35 @@ def _slices(messages: pl.DataFrame) -> pl.DataFrame:
         pl.col("receiver").alias("host_of"),
         pl.lit(RECEIVED).alias("kind"),
     )
-    # Of a message that arrives at the very time it was sent, the sending slice comes first.
-    return pl.concat([sent, received]).sort("start", "kind", "number")
+    return pl.concat([sent, received])
+
+
+def _dependencies(messages: pl.DataFrame) -> pl.DataFrame:
+    """The slices between which a dependency leads: number, kind, and the message `received`.
+
+    A host is taken for one thread, as in `goal`: what it received last, since it last sent
+    something, may be what it waited for before it sends again.
+    """
+    import polars as pl
+
+    number = pl.col("number")
+    sent = messages.filter(
+        pl.col("sent_first").is_not_null() & (pl.col("host") == pl.col("sender"))
+    ).select(pl.col("sender").alias("at"), pl.col("sent_first").alias("time"), number, kind=SENT)
+    received = messages.filter(pl.col("arrived_last").is_not_null()).select(
+        pl.col("receiver").alias("at"), pl.col("arrived_last").alias("time"), number, kind=RECEIVED
+    )
+    # What arrives at the moment in which something is sent is not its cause.
+    events = pl.concat([sent, received]).sort("at", "time", "kind", "number")
+    before = events.with_columns(
+        pl.col("kind").shift().over("at").alias("kind_before"),
+        number.shift().over("at").alias("received"),
+    )
+    ends = before.filter((pl.col("kind") == SENT) & (pl.col("kind_before") == RECEIVED))
+    return pl.concat([
+        ends.select("number", "kind", "received"),
+        ends.select(number=pl.col("received"), kind=RECEIVED, received=pl.col("received")),
+    ])  # fmt: skip
 
 
 def _name(what: str, where: str, name: str, place: int) -> str:
