@@ -199,7 +199,7 @@ def test_a_value_without_a_place_on_its_axis_is_reported_and_not_drawn(one_app: 
     x = charts.field("x:Q", scale=axes.scale(type="log", domain=[1, 10]))
     chart = charts.Chart(rows.to_dicts()).mark("rule").encode(x=x, x2={"datum": 0})
     assert svg.is_broken(svg.render(chart, "made"))
-    drawn = page._embed(Figure(name="made", heading="", caption="", chart=chart, rows=rows))
+    drawn = str(page._Picture(Figure(name="made", heading="", caption="", chart=chart, rows=rows)))
     assert not svg.is_broken(drawn)
     assert "not drawn: a value has no place on its axis" in drawn
 

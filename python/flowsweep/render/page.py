@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
@@ -20,6 +21,7 @@ from flowsweep.files.owned import refuse_foreign_database, refuse_foreign_report
 from flowsweep.lists import natural_key
 from flowsweep.render import (
     differences,
+    drawing,
     exported,
     head,
     inline,
@@ -114,6 +116,9 @@ def build(directory: Path, against: Path | None = None) -> Page:
 
 
 def _build(warehouse: Warehouse) -> Page:
+    svg.check_room()
+    # The renderer is loaded while facts are made.
+    drawing.drawer()
     warehouse.keep_facts()
     directory = warehouse.directory
     experiment = directory / "experiment.yaml"
@@ -236,13 +241,29 @@ def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
     }
 
 
-def _embed(figure: Figure) -> Markup:
-    """The figure, or words in its place where part of it could not be drawn."""
-    drawn = svg.render(figure.chart, figure.name)
-    if not svg.is_broken(drawn):
-        return drawn
-    words = "not drawn: a value has no place on its axis; the rows are below"
-    return svg.render(empty(words, theme.FULL_WIDTH, 120), figure.name)
+class _Picture:
+    """The picture of a figure, which is drawn while the next queries run.
+
+    In its place are words where part of it could not be drawn.
+    """
+
+    def __init__(self, figure: Figure) -> None:
+        self._name = figure.name
+        self._wait = svg.begin(figure.chart, figure.name)
+
+    @cached_property
+    def _drawn(self) -> Markup:
+        drawn = self._wait()
+        if not svg.is_broken(drawn):
+            return drawn
+        words = "not drawn: a value has no place on its axis; the rows are below"
+        return svg.render(empty(words, theme.FULL_WIDTH, 120), self._name)
+
+    def __html__(self) -> str:
+        return self._drawn
+
+    def __str__(self) -> str:
+        return self._drawn
 
 
 def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> dict[str, Any]:
@@ -254,7 +275,7 @@ def _figure_part(context: Context, part: Part, figure: Figure, number: int) -> d
         "finding": figure.finding,
         "caption": figure.caption,
         "notes": figure.notes,
-        "svg": _embed(figure),
+        "svg": _Picture(figure),
         "rows": figure.count,
         "csv": _csv(figure.rows, figure.count),
         "data": tables.data(figure.name, figure.rows, MAX_TABLE_ROWS),

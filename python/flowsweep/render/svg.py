@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import inline, panels, theme
+from flowsweep.render import drawing, inline, panels, theme
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from flowsweep.render.charts import Chart
 
-VEGA_LITE = "6.4"
 #: V8 reserves 64 GiB in one piece for what it points to; the rest is for what else is loaded.
 ROOM_BYTES = 66 << 30
 MAP_NORESERVE = 0x4000  # of Linux; Python does not name it
@@ -166,9 +165,21 @@ def render(chart: Chart, name: str) -> Markup:
     Raises:
         FlowsweepError: There is more in it than a drawing.
     """
-    import vl_convert
-
     check_room()
+    specification, known = _specify(chart)
+    return _embeddable(drawing.draw(specification), name, known)
+
+
+def begin(chart: Chart, name: str) -> Callable[[], Markup]:
+    """Begins to draw in another process; what it returns waits for what `render` returns."""
+    check_room()
+    specification, known = _specify(chart)
+    picture = drawing.drawer().submit(specification)
+    return lambda: _embeddable(picture.result(), name, known)
+
+
+def _specify(chart: Chart) -> tuple[str, list[panels.Panel]]:
+    """The chart in Vega-Lite's JSON, and its panels."""
     spec = chart.specification()
     # Checking each text by itself takes long, and hardly ever changes one.
     if _UNPRINTABLE.search(json.dumps(spec, ensure_ascii=False)):
@@ -176,7 +187,11 @@ def render(chart: Chart, name: str) -> Markup:
     spec["config"] = theme.config()
     known = panels.take_panels(spec)
     panels.label_marks(spec)
-    text: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE)
+    return json.dumps(spec), known
+
+
+def _embeddable(text: str, name: str, known: Sequence[panels.Panel]) -> Markup:
+    """What Vega has drawn, as it may stand in the page."""
     text = _TAG.sub(_Tags(name, known).rewrite, _NOTHING.sub("", text))
     text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "", 1).replace(
         ' version="1.1"', "", 1
