@@ -339,25 +339,42 @@ def write_axes(*rows: dict[str, Any]) -> list[str]:
     return [plain(one) for one in found.sentences][1:]
 
 
-def test_other_axes_are_reported_by_the_tried_values_on_both_sides() -> None:
-    loss = make_axis_row("loss", "", easier=0.0, harder=0.001, mildest=0.0, hardest=0.01)
-    buffer = make_axis_row(
-        "buffer", "bytes", easier=2.0**18, harder=2.0**16, mildest=2.0**20, hardest=2.0**14
+def test_other_axes_have_an_estimate_and_the_tried_values_on_both_sides() -> None:
+    loss = make_axis_row(
+        "loss", "", estimate=0.0005, easier=0.0, harder=0.001, mildest=0.0, hardest=0.01
     )
+    buffer = make_axis_row(
+        "buffer", "bytes", estimate=1e5, easier=2.0**18, harder=2.0**16, mildest=2.0**20,
+        hardest=2.0**14,
+    )  # fmt: skip
     (sentence,) = write_axes(loss, buffer)
     assert sentence == (
-        "lu needs a loss of at most 0 to 0.100 % and socket buffers of at least 64 KiB to 256 KiB "
-        "to stay within 10 %, all else as at the baseline."
+        "lu needs socket buffers of about 100 kB (between the tried 64 KiB and 256 KiB) and "
+        "tolerates a loss of about 0.0500 % (between the tried 0 and 0.100 %) "
+        "before it is 10 % slower, all else as at the baseline."
     )
-    jitter = make_axis_row("jitter", "ms", low=1.0, high=2.0, runs_beside=2)
-    assert "a jitter of at most 1.00 to 2.00 ms to stay" in write_axes(jitter)[0]
+    (sentence,) = write_axes(buffer)
+    assert sentence == (
+        "lu needs socket buffers of about 100 kB (between the tried 64 KiB and 256 KiB) "
+        "to stay within 10 % of its baseline time, all else as at the baseline."
+    )
+
+
+def test_an_interval_of_another_axis_is_named_once() -> None:
+    jitter = make_axis_row("jitter", "ms", estimate=1.5, low=1.0, high=2.0)
+    loss = make_axis_row("loss", "", estimate=0.01, low=0.001, high=0.02)
+    (sentence,) = write_axes(jitter, loss)
+    assert sentence.startswith(
+        "lu tolerates a jitter of about 1.50 ms (95 % interval 1.00 to 2.00 ms) and a loss of "
+        "about 1.00 % (0.100 to 2.00 %) before"
+    )
 
 
 def test_few_runs_beside_a_limit_of_another_axis_are_admitted() -> None:
     row = make_axis_row(
         "loss", "", easier=0.0, harder=0.01, mildest=0.0, hardest=0.01, runs_beside=1
     )
-    assert "0 to 1.00 % (n = 1, no interval)" in write_axes(row)[0]
+    assert "(between the tried 0 and 1.00 %; n = 1, no interval)" in write_axes(row)[0]
 
 
 @pytest.mark.parametrize("state", ["never", "cannot tell", "at once", "one-sided"])
@@ -371,7 +388,7 @@ def test_many_applications_with_other_axes_are_cut_with_their_number() -> None:
     rows = [make_axis_row("loss", "", app=app) for app, _ in labels]
     requirements = [REQUIREMENT | {"app": app} for app, _ in labels]
     found = verdict([], requirements, labels, others=rows).sentences
-    assert sum("a loss of at most" in one for one in found) == 4
+    assert sum("a loss of about" in one for one in found) == 4
     assert found[-1] == "What 3 more need of such axes is in the table below."
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
-from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import brackets, outcome_words
 
 Row = dict[str, Any]
@@ -26,17 +25,13 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
     found = []
     for key, label in labels.items():
         own_rows = [
-            row for row in rows if (row["app"], row["problem"]) == key and row["level"] < 1.3
+            row
+            for row in rows
+            if (row["app"], row["problem"]) == key and row["level"] < 1.3 and _is_between(row)
         ]
         for outcome in dict.fromkeys(row["outcome"] for row in own_rows):
             own = [row for row in own_rows if row["outcome"] == outcome]
-            needs = [need for row in own if (need := _need(row))]
-            if needs:
-                is_time = outcome == COMPLETION
-                kept = "to stay within 10 %" if is_time else outcome_words.word_kept(own[0])
-                found.append(
-                    f"**{label}** needs {' and '.join(needs)} {kept}, all else as at the baseline."
-                )
+            found.append(f"**{label}** {_needs(own)}, all else as at the baseline.")
     if len(found) > MAX_APPS:
         left = len(found) - MAX_APPS
         verb = "needs" if left == 1 else "need"
@@ -44,21 +39,42 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
     return found
 
 
-def _need(row: Row) -> str | None:
-    """`a loss of at most 0 to 0.1 %`; None where no tried values lie on both sides of it."""
-    between = brackets.ends(row) if row["state"] == "found" else None
-    if between is None:
-        return None
-    side = "at most" if row["mildest"] < row["hardest"] else "at least"
-    is_too_few = row["low"] is None and row["high"] is None and row["runs_beside"] < MIN_RUNS
-    note = f" [[(n = {row['runs_beside']}, no interval)]]" if is_too_few else ""
+def _is_between(row: Row) -> bool:
+    """Whether tried values lie on both sides of the limit."""
+    return row["state"] == "found" and brackets.ends(row) is not None
+
+
+def _needs(rows: Sequence[Row]) -> str:
+    """`tolerates a loss of about 0.05 % (95 % interval 0 to 0.1 %) before it is 10 % slower`."""
+    tolerated = [row for row in rows if row["mildest"] < row["hardest"]]
+    needed = [row for row in rows if row not in tolerated]
+    ordered = [*needed, *tolerated]
+    parts = []
+    for verb, own in (("needs", needed), ("tolerates", tolerated)):
+        limits = [_limit(row, is_first=row is ordered[0]) for row in own]
+        parts += [f"{verb} {' and '.join(limits)}"] if limits else []
+    end = outcome_words.word_tolerated if tolerated else outcome_words.word_kept
+    return f"{' and '.join(parts)} {end(rows[0])}"
+
+
+def _limit(row: Row, *, is_first: bool) -> str:
+    """`a loss of about 0.05 % (95 % interval 0 to 0.1 %)`; of later ones the ends alone."""
     noun = NOUNS.get(row["axis"], f"a {row['axis']}")
-    return f"{noun} of {side} **{_span(between, row['unit'])}**{note}"
+    value = numbers.quantity(row["estimate"], row["unit"])
+    return f"{noun} of about **{value}** [[({_note(row, is_first=is_first)})]]"
 
 
-def _span(between: tuple[float, float], unit: str) -> str:
+def _note(row: Row, *, is_first: bool) -> str:
+    """The interval, or the tried values on both sides in its place."""
+    low, high = brackets.ends(row) or (row["low"], row["high"])
+    if row["low"] is not None:
+        return ("95 % interval " if is_first else "") + _span(low, high, "to", row["unit"])
+    tried = f"between the tried {_span(low, high, 'and', row['unit'])}"
+    is_too_few = row["runs_beside"] < MIN_RUNS
+    return f"{tried}; n = {row['runs_beside']}, no interval" if is_too_few else tried
+
+
+def _span(low: float, high: float, word: str, unit: str) -> str:
     """Both ends in one unit, or each in its own where that depends on the size."""
-    low, high = (numbers.quantity(end, unit) for end in between)
-    if low == high:
-        return low
-    return f"{low if unit == 'bytes' else low.rpartition(' ')[0]} to {high}"
+    first, last = (numbers.quantity(end, unit) for end in (low, high))
+    return f"{first if unit == 'bytes' else first.rpartition(' ')[0]} {word} {last}"

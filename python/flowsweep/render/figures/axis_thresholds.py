@@ -1,4 +1,4 @@
-"""Table `axis_thresholds`: between which values of loss, jitter, queue and buffer time grows."""
+"""Table `axis_thresholds`: from which loss, jitter, queue or buffer on an outcome is worse."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 #: Columns of values of the axis, their heads and what stands above them.
 VALUES = {
-    "easier": ("mild side", None),
-    "harder": ("hard side", None),
-    "estimate": ("straight between", None),
-    "low": ("from", "interval"),
-    "high": ("to", "interval"),
+    "estimate": ("limit", None),
+    "low": ("from", "95 % interval"),
+    "high": ("to", "95 % interval"),
+    "easier": ("easier", "tried beside it"),
+    "harder": ("harder", "tried beside it"),
 }
 
 
 def draw(context: Context) -> Markup | None:
-    """The tried values beside each threshold, in units that suit them, as in the verdict."""
+    """Each threshold and the tried values beside it, in units that suit them, as in the verdict."""
     frame = context.rows("axis_thresholds")
     if frame.is_empty():
         return None

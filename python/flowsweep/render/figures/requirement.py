@@ -83,7 +83,7 @@ def _threshold_cell(found: list[Row]) -> str:
         else:
             ends = (row["easier"] or row["mildest"], row["harder"])
             low, high = sorted(end for end in ends if end is not None)
-            second = f"tried: {brackets.span(low, high)}; n = {row['runs_beside']}"
+            second = f"tried: {brackets.span(low, high)}; n\u00a0=\u00a0{row['runs_beside']}"
     elif state == "never":
         sign = ">" if row["axis"] == "rtt" else "<"
         first, second = f"{sign} {numbers.estimate(row['hardest'])}", "not reached"
