@@ -154,6 +154,11 @@ def plain(value: float | None) -> str:
     return f"{value:,.6f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
 
 
+def chosen_share(value: float) -> str:
+    """A share that somebody chose, such as the loss of a link: `0.01 %`."""
+    return f"{tick(100 * value)} %"
+
+
 def size(value: float | None) -> str:
     """Bytes: KiB and MiB where they divide evenly (buffers), else kB and MB."""
     if value is None:

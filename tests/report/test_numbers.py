@@ -28,6 +28,14 @@ def test_shares_never_hide_what_is_there(value: float, text: str) -> None:
     assert numbers.share(value) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 %"), (0.0001, "0.01 %"), (0.003, "0.3 %"), (0.01, "1 %"), (0.125, "12.5 %")],
+)
+def test_shares_that_somebody_chose_are_written_in_full(value: float, text: str) -> None:
+    assert numbers.chosen_share(value) == text
+
+
 def test_counts_are_exact_to_9999() -> None:
     assert [numbers.count(n) for n in (0, 9_999, 12_345, 4_560_000)] == [
         "0", "9,999", "12.3 k", "4.56 M",

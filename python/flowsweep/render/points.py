@@ -29,7 +29,7 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
     "estimate": numbers.estimate,
     "plain": numbers.plain,
     "size": numbers.size,
-    "share": numbers.share,
+    "share": numbers.chosen_share,
     "text": str,
 }
 

@@ -120,7 +120,11 @@ def key_columns(
 ) -> list[Column]:
     """The columns that tell rows apart: those that vary, and those in `always`."""
     return [
-        Column(head, [make(row[place]) for row in rows])
+        Column(
+            head,
+            [make(row[place]) for row in rows],
+            is_number=not any(isinstance(row[place], str) for row in rows),
+        )
         for place, (head, make) in enumerate(heads)
         if head in always or len({row[place] for row in rows}) > 1
     ]

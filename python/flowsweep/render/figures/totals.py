@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from flowsweep import numbers
+from flowsweep.experiment import axes
 from flowsweep.render import doubts, outcome_words, points, totals_alone
 from flowsweep.render.tables import (
     Column,
@@ -19,13 +20,14 @@ from flowsweep.render.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from flowsweep.experiment import axis
     from flowsweep.render.figure import Context
 
     Row = dict[str, Any]
 
 CHANGE_NOTED = 0.2
+#: Columns of the axes that have none of their own here.
+OTHER_AXES = [column for column in axes.columns() if column.head not in ("RTT", "rate", "queue")]
 
 
 def draw(context: Context) -> Markup | None:
@@ -47,9 +49,7 @@ def draw(context: Context) -> Markup | None:
         figures("RTT (ms)", [row["rtt_ms"] for row in rows]),
         figures("rate (Mbit/s)", [row["rate_mbit_s"] for row in rows]),
     ]
-    columns += [
-        _axis(name, say, rows) for _, name, say in points.AXES[2:] if _is_varied(name, rows)
-    ]
+    columns += [_axis(column, rows) for column in OTHER_AXES if _is_varied(column.shown, rows)]
     # the queue follows from RTT and rate, unless nothing else tells two points apart
     settings = {tuple(row[name] for _, name, _ in points.AXES) for row in rows}
     if len(settings) < len(
@@ -83,10 +83,14 @@ def _is_varied(name: str, rows: list[Row]) -> bool:
     return len({row[name] for row in rows}) > 1
 
 
-def _axis(name: str, say: Callable[[Any], str], rows: list[Row]) -> Column:
+def _axis(column: axis.Column, rows: list[Row]) -> Column:
     """One axis of the sweep beside RTT and rate."""
-    cells = [numbers.NONE if row[name] is None else say(row[name]) for row in rows]
-    return Column(name.removesuffix("_bytes").removesuffix("_ms").replace("_", " "), cells)
+    values = [row[column.shown] for row in rows]
+    cells = [
+        numbers.NONE if value is None else points.write_value(column, value) for value in values
+    ]
+    is_plain = column.number in ("plain", "estimate")
+    return Column(f"{column.head} ({column.unit})" if is_plain else column.head, cells)
 
 
 def _change(value: float | None, row: Row) -> str:

@@ -39,15 +39,18 @@ OTHER_HEADS: tuple[tuple[str, Callable[[Any], str]], ...] = (
 )
 
 
+def hide_stated_problems(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows without their problems, where the size of the message states the problem."""
+    problems = frame.group_by("message_mb").agg(pl.col("problem").n_unique())["problem"]
+    return frame.with_columns(problem=pl.lit("")) if problems.max() == 1 else frame
+
+
 def draw(context: Context) -> Markup | None:
     """Error of each cell, measured seconds below; a row per loss or jitter."""
     frame = context.rows("transfer_errors")
     if frame.is_empty():
         return None
-    problems = frame.group_by("message_mb").agg(pl.col("problem").n_unique())["problem"]
-    if problems.max() == 1:
-        # The size of the message, which has a column, states the problem.
-        frame = frame.with_columns(problem=pl.lit(""))
+    frame = hide_stated_problems(frame)
     latencies = sorted(set(frame["latency_ms"]))
     rows = frame.select(KEYS).unique(maintain_order=True).rows()
     cells = {

@@ -9,7 +9,11 @@ import polars as pl
 from markupsafe import Markup
 
 from flowsweep import numbers
-from flowsweep.render.figures.transfer_errors import OTHER_HEADS, OTHER_KEYS
+from flowsweep.render.figures.transfer_errors import (
+    OTHER_HEADS,
+    OTHER_KEYS,
+    hide_stated_problems,
+)
 from flowsweep.render.tables import (
     Column,
     cut_note,
@@ -30,8 +34,9 @@ def draw(context: Context) -> Markup | None:
     frame = context.rows("transfer_table")
     if frame.is_empty():
         return None
+    frame = hide_stated_problems(frame)
     latencies = sorted(set(frame["latency_ms"]))
-    # the queue follows from the latency; of two at one latency the note below tells
+    # The queue follows from the latency; the note below counts cells that differ in it alone.
     keys = ["message_mb", "rate_asked_mbit_s", *OTHER_KEYS, "loss_percent", "jitter_ms"]
     known = frame.with_columns(pl.col("jitter_ms").fill_null(0))
     rows = known.select(keys).unique(maintain_order=True).rows()
