@@ -8,7 +8,9 @@ from pathlib import Path
 import tiny
 from grid import HOSTS, RANKS, make_record, rows
 
+from flowsweep.render.figures import phase_times
 from flowsweep.runs import run_records
+from flowsweep.warehouse import Warehouse
 
 
 def test_phases_are_summed_over_their_spans(tmp_path: Path) -> None:
@@ -38,6 +40,20 @@ def test_phases_are_summed_over_their_spans(tmp_path: Path) -> None:
     assert overlap == {0: 0.0, 1: 2.0, 2: 0.0}
     busy = rows(tmp_path, "phase_times", phase="busy")[1]
     assert (busy["longest_s"], busy["first_start_s"], busy["last_end_s"]) == (2.0, 1.0, 4.5)
+
+
+def test_bars_of_phases_stand_in_the_order_of_the_points(tmp_path: Path) -> None:
+    phases = [{"name": "busy", "rank": 0, "start_s": 0.0, "end_s": 1.0}]
+    record = make_record(ranks=RANKS, phases=phases)
+    tiny.runs(tmp_path, [
+        tiny.run(f"r{name}", baseline=rtt == 1, hosts=HOSTS, json=record, completion_s=5.0,
+                 rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS)
+        for name, rtt in enumerate([7, 3, 40, 1, 12, 30, 5, 2, 60, 20, 9, 50] * 3)
+    ])  # fmt: skip
+    found = Warehouse(tmp_path).rows("phase_times")
+    bars, _ = phase_times._means(found)
+    assert bars["rtt_ms"].to_list() == found["rtt_ms"].unique(maintain_order=True).to_list()
+    assert bars["is_baseline"].to_list() == [True] + [False] * 11
 
 
 def test_mpi_costs_per_call(tmp_path: Path) -> None:

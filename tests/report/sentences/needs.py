@@ -71,8 +71,8 @@ NEEDS = [
     tcp_alone("limits"),
     accompanied("limits"),
     Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; flows "
-             r"are weighted by payload; in some flows up to (\S+ %) of the time "
-             r"was not the application's\.",
+             r"are weighted by payload; single flows were held back by something else than "
+             r"the application for up to (\S+ %) of the time\.",
              lambda asked, match: match[1] == numbers.share(_most_held(asked) or 0.0),
              lambda asked: _most_held(asked) is not None),
     Sentence("limits", r"Bars: the time of each flow from first data to last acknowledgement; flows "

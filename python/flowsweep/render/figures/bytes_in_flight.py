@@ -45,8 +45,8 @@ def draw(context: Context) -> Figure | None:
         name=QUERY,
         caption=sentence(
             "Each mark is one direction at a point: its connection with the most bytes in flight, "
-            "median over the runs. Above the line, more is in flight than the path holds, and the "
-            "rest waits in queues. Below it, this connection alone never filled the path.",
+            "median over the runs. Above the dashed line, more is in flight than the path holds, "
+            "and the rest waits in queues. Below it, this connection alone never filled the path.",
             "Ticks: the receiver's largest window." if _has_window(drawn) else None,
             f"Not drawn: {numbers.plural(hidden, 'row')} without a known bandwidth-delay product, "
             "or with hardly any bytes in flight."
@@ -64,15 +64,14 @@ def _has_window(rows: pl.DataFrame) -> bool:
 
 def _panel(rows: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str) -> Any:
     x_ends = _scale_ends(every["bdp_bytes"])
-    y_ends = _scale_ends(pl.concat([every["in_flight_bytes"], every["window_bytes"].drop_nulls()]))
+    # With the products, so that the line is in sight of marks that all lie far below it.
+    heights = ("in_flight_bytes", "window_bytes", "bdp_bytes")
+    y_ends = _scale_ends(pl.concat([every[name].drop_nulls() for name in heights], how="vertical"))
     x = axes.log_channel("bandwidth-delay product (bytes)", x_ends, axes.MAX_TICKS, "x:Q")
     y = axes.log_channel("bytes in flight", y_ends, axes.MAX_TICKS, "y:Q")
-    ends = max(x_ends[0], y_ends[0]), min(x_ends[1], y_ends[1])
-    layers: list[Any] = []
-    if ends[0] < ends[1]:
-        line = charts.Chart(values([{"x": end, "y": end} for end in ends]))
-        dashed = line.mark("line", strokeDash=[4, 3], color=theme.MUTED, clip=True)
-        layers.append(dashed.encode(x=x, y=y))
+    line = charts.Chart(values([{"x": end, "y": end} for end in x_ends]))
+    dashed = line.mark("line", strokeDash=[4, 3], color=theme.MUTED, clip=True)
+    layers = [dashed.encode(x=x, y=y)]
     windows = charts.Chart(
         values(
             [

@@ -43,8 +43,8 @@ def draw(context: Context) -> Figure | None:
             "Bars: the time of each flow from first data to last acknowledgement; flows are "
             "weighted by payload"
             + (
-                f"; in some flows up to {numbers.share(most)} of the time was not the "
-                "application's."
+                "; single flows were held back by something else than the application for up to "
+                f"{numbers.share(most)} of the time."
                 if (most := _find_most(rows)) is not None
                 else "."
             ),

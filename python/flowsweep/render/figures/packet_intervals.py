@@ -166,7 +166,9 @@ def _panel(
     layers = _distribution_layers(rows, one, x, y)
     if places:
         layers += _place_layers(places, x, worded=first)
-    head = [one.label, title] if not alone and first else title
+    # A letter of this size is 7 pixels wide.
+    lines = [title] if len(title) * 7 <= width else title.split(": ", 1)
+    head = [one.label, *lines] if not alone and first else lines
     return charts.layer(*layers).properties(
         width=width,
         height=ROW_HEIGHT,

@@ -69,7 +69,7 @@ def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     by_run = (
         rows.group_by(*points.COLUMNS, "is_baseline", "run", "phase", maintain_order=True)
         .agg(pl.col("phase_s").sum(), pl.col("first_start_s").min(), pl.col("completion_s").first())
-        .join(ranks, on="run")
+        .join(ranks, on="run", maintain_order="left")
         .with_columns(mean_s=pl.col("phase_s") / pl.col("counted"))
     )
     weight = by_run.group_by("phase").agg(
