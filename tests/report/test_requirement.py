@@ -44,6 +44,8 @@ NOTHING = {"estimate": None, "low": None, "high": None}
     (row("not monotone", **NOTHING), "faster again", "no single faster again"),
     (row("cannot tell"), "4.06 to 16.1 ms, no closer", "cannot tell [4.06, 16.1]: why"),
     (row("cannot tell", high=None), "cannot tell", "cannot tell why"),
+    (row("cannot tell", high=None, reason="2 valid runs at 1 ms, where an interval needs 3"),
+     "cannot tell", "cannot tell too few runs: n = 2"),
 ])  # fmt: skip
 def test_each_state_has_its_words(one: dict[str, Any], strip: str, cell: str) -> None:
     unit = "ms" if one["axis"] == "rtt" else "Mbit/s"

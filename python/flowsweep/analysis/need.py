@@ -20,6 +20,7 @@ MAX_FACTOR = 16.0
 MAX_VARIATION = 0.10
 # Tried points that are further apart than this factor are printed before the number between them.
 FAR = 1.5
+TOO_FEW = "where an interval needs"
 EMULATOR_OFF = "the emulator was off by more than 5 % at the deciding points"
 
 
@@ -210,7 +211,7 @@ def _describe_undecided(points: Points, ends: tuple[int, int], level: float) -> 
         if len(times) < needed
     ]
     if too_few:
-        return f"{' and '.join(too_few)}, where an interval needs {needed}"
+        return f"{' and '.join(too_few)}, {TOO_FEW} {needed}"
     share = f"{level - 1:.0%}".replace("%", " %")
     return f"{_describe_point(points, index)}, which decides neither way about {share}"
 

@@ -108,7 +108,8 @@ def verdict(
             sentences += _about(varied_rows, runs, beside, is_whole=is_whole)
     if len(apps) > MAX_APPS:
         more = len(apps) - MAX_APPS
-        sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")
+        subject = "1 more application is" if more == 1 else f"{more} more applications are"
+        sentences.append(f"{subject} in the table below.")
     for label, _, own_rows in varied:
         if any(one["noise"] == "own" and one["runs_beside"] < MIN_RUNS for one in own_rows):
             without_interval.append(label)

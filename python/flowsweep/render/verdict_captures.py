@@ -31,7 +31,8 @@ def verdict(
     sentences = [_sentence(run, sent[run], by_run.get(run, {})) for run in chosen[:MAX_RUNS]]
     if len(chosen) > MAX_RUNS:
         more = len(chosen) - MAX_RUNS
-        sentences.append(f"{more} more {'is' if more == 1 else 'are'} in the table below.")
+        subject = "1 more run is" if more == 1 else f"{more} more runs are"
+        sentences.append(f"{subject} in the table below.")
     if not sentences:
         sentences = ["Nothing can be said of these captures: see the quality table."]
     unknown = [

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from flowsweep import numbers
+from flowsweep.analysis.need import TOO_FEW
 from flowsweep.render import brackets, outcome_words
 from flowsweep.render.tables import (
     Column,
@@ -93,6 +94,8 @@ def _threshold_cell(found: list[Row]) -> str:
         first, second = "no single", f"{outcome_words.faster(row)} again"
     else:
         first, second = badge("cannot tell", "note"), row["reason"] or ""
+        if TOO_FEW in second:  # the verdict says where
+            second = f"too few runs: n\u00a0=\u00a0{row['runs_beside']}"
         if row["low"] is not None and row["high"] is not None:
             second = f"{numbers.interval(row['low'], row['high'])}: {second}"
     # An interval stays on one line.
