@@ -9,7 +9,7 @@ import forks
 import polars as pl
 import pytest
 from collection import PCAPS, rows
-from conversation import ACK, MS, RTT, Conversation, Kind, whole
+from conversation import ACK, MS, RST, RTT, Conversation, Kind, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,6 +42,13 @@ def test_bytes_count_from_the_first_one(kind: Kind, isn: int, tmp_path: Path) ->
     assert client.acknowledged["high"].to_list() == [0, 1_000, 2_000, 3_000, 3_001]
     assert client.windows["high"][0] == 65_535
     assert client.counts == {NEW: 3, AGAIN: 0, FILLING: 0, OUTSIDE: 0}
+    assert server.segments.is_empty()
+
+
+def test_text_in_a_reset_is_no_data(tmp_path: Path) -> None:
+    made = whole(Kind(), pings=2)
+    made.send(900 * MS, 1, RST | ACK, payload=40)
+    _, server = read(made, tmp_path).sides
     assert server.segments.is_empty()
 
 

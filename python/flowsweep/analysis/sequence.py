@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: were missing, and bytes beyond the receiver's window (RFC 9293 3.10.7.4).
 NEW, AGAIN, FILLING, OUTSIDE = "new data", "sent again", "fills a hole", "outside the window"
 KINDS = (NEW, AGAIN, FILLING, OUTSIDE)
-SYN = 0x02
+SYN, RST = 0x02, 0x04
 #: The sequence number returns to 0 here.
 WRAP = 1 << 32
 #: No window is as wide (RFC 7323 2.3): a larger step is an acknowledgement of something else.
@@ -170,7 +170,9 @@ def _collect_side(
         # a SYN takes the number before the first byte (RFC 9293 3.4)
         low=low + (own["tcp_flags"] & SYN > 0).cast(pl.Int64),
         payload="payload_bytes",
-    ).filter(pl.col("payload") > 0)
+        # Text in a RST is no data of the stream (RFC 9293 3.5.3).
+        is_reset=own["tcp_flags"] & RST > 0,
+    ).filter((pl.col("payload") > 0) & ~pl.col("is_reset"))
     segments = segments.select("place", "time_ns", "low", high=pl.col("low") + pl.col("payload"))
     return Side(
         *ends,
