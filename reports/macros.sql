@@ -129,6 +129,12 @@ case
     else 'through'
 end;
 
+-- Whether a host sends to itself: no network carries such packets.
+create or replace temp macro is_local(src_ip, dst_ip) as
+src_ip = dst_ip
+or regexp_matches(src_ip, '^(127\.|::1$)')
+or regexp_matches(dst_ip, '^(127\.|::1$)');
+
 -- The moment a number of ns before another.
 create or replace temp macro earlier(moment, by_ns) as
 make_timestamp_ns(epoch_ns(moment) - by_ns) at time zone 'UTC';

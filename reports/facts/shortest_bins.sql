@@ -2,11 +2,11 @@
 -- others), where packets were merged by offloading, lack times of their own, or have stamps that
 -- are coarser than the bins of the tables: the shortest bin whose rate is known. A merged packet
 -- passed at once at the capture point and took its time on the wire, at the rate of its way; of a
--- shorter time nothing is known. A host that has more to send waits no longer than a second: what a
--- silence has beyond that is no part of the rate. Packets without a time of their own
--- (`is_borrowed`) have that of another one: which bin they belong to is not known, so that no bin
--- is shorter than the whole time. Coarse stamps leave bins of whole multiples of their resolution.
--- `largest_bytes` is null where no packet was merged.
+-- shorter time nothing is known. What a host sends to itself takes no time on a wire. A host that
+-- has more to send waits no longer than a second: what a silence has beyond that is no part of the
+-- rate. Packets without a time of their own (`is_borrowed`) have that of another one: which bin they
+-- belong to is not known, so that no bin is shorter than the whole time. Coarse stamps leave bins of
+-- whole multiples of their resolution. `largest_bytes` is null where no packet was merged.
 with
 
 kinds as (
@@ -43,7 +43,9 @@ pairs as (
         max(last_ns) as last_ns,
     from stg_flows
     inner join merging using (run, host)
-    where src_ip is not null and dst_ip is not null
+    where
+        src_ip is not null and dst_ip is not null
+        and not is_local(src_ip, dst_ip)
     group by run, host, src_ip, dst_ip
 ),
 

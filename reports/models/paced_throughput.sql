@@ -1,6 +1,7 @@
 -- As stg_throughput, with the bytes of packets that offloading merged spread over the time since
 -- the one before of the same pair of addresses, at most over the shortest bin whose rate is known;
--- those of the first over all of that. `way`: as `way_past` has it, of the host that captured it.
+-- those of the first over all of that. What a host sends to itself stays where it is. `way`: as
+-- `way_past` has it, of the host that captured it.
 with
 
 -- most captures have no such packet: all rows are then read once, and none is stored
@@ -16,7 +17,8 @@ placed as not materialized (
 merged as (
     select
         placed.*,
-        2 * wire_bytes >= shortest.largest_bytes as is_large,
+        2 * wire_bytes >= shortest.largest_bytes
+        and not is_local(src_ip, dst_ip) as is_large,
         (shortest.shortest_ns + bin_ns - 1) // bin_ns as most_bins,
         (
             epoch_ns(bin_start)

@@ -107,6 +107,33 @@ def test_a_frame_of_many_segments_whose_headers_are_of_one(
     assert found["captures"]["length_conflict_packets"].to_list() == [0]
 
 
+LOCAL = [("10.0.0.1", "10.0.0.1"), ("10.0.0.1", "127.0.0.3"), ("::1", "::1"), (V6[0], V6[0])]
+
+
+@pytest.mark.parametrize("ends", LOCAL)
+def test_a_host_sends_64_kib_to_itself_in_one_packet(ends: tuple[str, str]) -> None:
+    """Also in a capture of all interfaces, another one of which carries less."""
+    syn = tcp("10.0.0.1", 1, "10.0.0.2", 2, flags=2, mss=1460)
+    segments = [tcp(ends[0], 5, ends[1], 6, payload=size) for size in (3000, 60_000)]
+    assert super_packets(datagrams([5000, 60_000], ends=ends, before=[syn, *segments])) == 0
+
+
+@pytest.mark.parametrize("ends", LOCAL)
+def test_what_a_host_announces_to_itself_holds_for_no_network(ends: tuple[str, str]) -> None:
+    syn = tcp(ends[0], 1, ends[1], 2, flags=2, mss=65_476)
+    other = tcp("10.0.0.1", 5, "10.0.0.2", 6, flags=2, mss=1460)
+    merged = tcp("10.0.0.1", 5, "10.0.0.2", 6, payload=2920)
+    assert super_packets(datagrams([], before=[syn, other, merged])) == 1
+
+
+@pytest.mark.parametrize("ends", LOCAL)
+def test_a_host_that_announces_less_to_itself_merges(ends: tuple[str, str]) -> None:
+    syn = tcp(ends[0], 5, ends[1], 6, flags=2, mss=1460)
+    sizes = (1460, 2920, 60_000)
+    segments = [tcp(ends[0], 5, ends[1], 6, payload=size) for size in sizes]
+    assert super_packets(datagrams([], before=[syn, *segments])) == 2
+
+
 def test_the_largest_packet_of_each_direction() -> None:
     there, back = ("10.0.0.1", 5, "10.0.0.2", 6), ("10.0.0.2", 6, "10.0.0.1", 5)
     frames = [tcp(*there, payload=10), tcp(*there, payload=900), tcp(*back), tcp(*there)]

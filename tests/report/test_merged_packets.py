@@ -88,6 +88,26 @@ def test_bytes_are_kept(merged: Path) -> None:
     assert rows["wire_bytes"].sum() == COUNT * SIZE
 
 
+@pytest.mark.parametrize("ends", [(OWN, OWN), (OWN, "127.0.0.1"), ("::1", "::1")])
+def test_what_a_host_sends_to_itself_takes_no_time_on_a_wire(
+    ends: tuple[str, str], tmp_path: Path
+) -> None:
+    """One merged packet was on the wire; all others of the capture are of the loopback."""
+    directory = experiment(tmp_path, merged=1)
+    folder = directory / "tables/run=r/host=pc"
+    tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in ("flows", "throughput")}
+    for name, table in tables.items():
+        local = table.with_columns(src_ip=pl.lit(ends[0]), dst_ip=pl.lit(ends[1]))
+        tables[name] = local
+        local.write_parquet(folder / f"{name}.parquet")
+    captures = pl.read_parquet(folder / "captures.parquet")
+    assert Warehouse(directory).select("select * from shortest_bins").is_empty()
+    assert merged_packets.find_merged(captures, *tables.values(), list(ends)) == {}
+    one = merged_packets.Merged(SIZE, 500 * tiny.MS)
+    spread = merged_packets.spread_merged(tables["throughput"], one)
+    assert spread.height == tables["throughput"].height
+
+
 @pytest.mark.parametrize("silence_ms", [5_000, 3_600_000, 30 * 365 * 86_400_000])
 def test_a_silence_is_no_part_of_the_rate_at_which_merged_packets_pass(
     silence_ms: int, tmp_path: Path

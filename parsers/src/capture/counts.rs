@@ -4,9 +4,9 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
-use crate::capture::datagrams::{DatagramSizes, LONGEST_JUMBO};
+use crate::capture::lengths::Lengths;
 use crate::capture::ticks::Ticks;
-use crate::decode::{Checksum, Outcome, Packet, UDP};
+use crate::decode::{Checksum, Outcome, Packet, fast};
 use crate::records::{Interface, Record, UNDESCRIBED};
 
 /// One row: the counts of one file and interface.
@@ -32,13 +32,8 @@ pub(crate) struct CaptureRow {
     /// Packets behind the first in a frame of several (A-MSDU), which are not read.
     pub others_in_frames: i64,
     pub fragments: i64,
-    /// Packets that no network carries.
-    longest: i64,
-    /// TCP packets by payload, of those longer than [`COMMON_MSS`]: whether the network carries them is known
-    /// when all SYNs were seen.
-    long: Vec<u32>,
-    greatest_mss: u16,
-    datagrams: DatagramSizes,
+    /// Lengths of the packets between hosts, and of those that a host sends to itself.
+    lengths: [Lengths; 2],
     /// Packets whose lengths contradict each other.
     pub length_conflicts: i64,
     pub tunnelled: i64,
@@ -61,9 +56,6 @@ pub(crate) struct SiftedCounts {
     /// Packets earlier than the window reaches.
     pub late_packets: i64,
 }
-
-/// The MSS of Ethernet's MTU, RFC 9293 3.7.1; no segment as long is divided.
-const COMMON_MSS: u32 = 1460;
 
 impl CaptureRow {
     /// The row of interface `number`, with nothing counted.
@@ -115,25 +107,13 @@ impl CaptureRow {
         self.time_regressions > regressions
     }
 
-    /// Counts a TCP packet that is not in a tunnel, no fragment, no SYN.
+    /// Counts a packet that [is plain](fast::plain).
     #[inline]
-    pub(crate) fn count_plain(&mut self, ip_bytes: u32, payload: u32) {
-        if payload > COMMON_MSS {
-            self.count_long(ip_bytes, payload);
+    pub(crate) fn count_plain(&mut self, frame: &[u8], ip_bytes: u32, payload: u32) {
+        if Lengths::are_doubtful(payload) {
+            let is_local = fast::is_local(frame);
+            self.lengths[usize::from(is_local)].count_segment(ip_bytes, payload, is_local);
         }
-    }
-
-    #[cold]
-    fn count_long(&mut self, ip_bytes: u32, payload: u32) {
-        if ip_bytes > LONGEST_JUMBO {
-            self.longest += 1;
-            return;
-        }
-        let payload = payload as usize;
-        if self.long.len() <= payload {
-            self.long.resize(payload + 1, 0);
-        }
-        self.long[payload] += 1;
     }
 
     /// Length of one tick of the time stamps in ns: as the file states it, or as the stamps show it.
@@ -158,14 +138,7 @@ impl CaptureRow {
 
     /// Packets that offloading made.
     pub(crate) fn super_packets(&self) -> i64 {
-        let most = usize::from(self.greatest_mss).max(COMMON_MSS as usize);
-        let longer = self.long.iter().skip(most + 1);
-        let known = if self.greatest_mss > 0 {
-            longer.map(|&count| i64::from(count)).sum()
-        } else {
-            0
-        };
-        self.longest + known + self.datagrams.merged(self.greatest_mss)
+        self.lengths.iter().map(Lengths::merged).sum()
     }
 
     /// Counts that the lengths of `packet` contradict each other, and what that of its frame is thought to be instead.
@@ -183,16 +156,8 @@ impl CaptureRow {
         self.others_in_frames += i64::from(packet.others);
         match packet.outcome {
             Outcome::Flow => {
-                if packet.tcp {
-                    self.greatest_mss = self.greatest_mss.max(packet.options.mss.unwrap_or(0));
-                }
-                if packet.offloaded || packet.ip_bytes > LONGEST_JUMBO {
-                    self.longest += 1;
-                } else if packet.tcp && packet.payload > COMMON_MSS {
-                    self.count_long(packet.ip_bytes, packet.payload);
-                } else if packet.key.protocol == UDP || packet.fragment {
-                    self.datagrams.count(packet);
-                }
+                let is_local = packet.key.is_local();
+                self.lengths[usize::from(is_local)].count(packet, is_local);
                 self.tunnelled += i64::from(packet.is_inside());
                 self.unverified += i64::from(packet.checksum == Checksum::Unverified);
                 self.unread_tcp += i64::from(packet.has_unread_tcp());

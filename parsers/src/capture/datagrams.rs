@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 
 use crate::decode::{Packet, UDP};
 
-/// The longest IP packet that a network with jumbo frames carries; longer ones were merged.
-pub(super) const LONGEST_JUMBO: u32 = 9216;
 /// The longest IP packet of ordinary Ethernet, RFC 894.
 const ORDINARY: u32 = 1500;
 /// The longest payload of a datagram in it.
@@ -52,7 +50,7 @@ struct Sender {
 }
 
 impl DatagramSizes {
-    /// Counts a UDP datagram, or a fragment of any protocol, of at most [`LONGEST_JUMBO`] bytes.
+    /// Counts a UDP datagram, or a fragment of any protocol.
     pub(super) fn count(&mut self, packet: &Packet) {
         if packet.fragment {
             if packet.part.more() {

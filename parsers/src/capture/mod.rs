@@ -4,6 +4,7 @@ pub(crate) mod chunk;
 pub(crate) mod counts;
 mod datagrams;
 pub(crate) mod file;
+mod lengths;
 pub(crate) mod merge;
 pub(crate) mod order;
 pub(crate) mod sizes;

@@ -5,7 +5,7 @@ use foldhash::fast::RandomState;
 use crate::decode::lengths::LONGEST_TRAILER;
 use crate::decode::notice::Notice;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
-use crate::decode::{Key, NO_VLAN, flag};
+use crate::decode::{Key, NO_VLAN, TCP, flag};
 use crate::records::Record;
 
 /// More fragments follow, or this is not the first: bits of the IPv4 header, RFC 791 3.1.
@@ -176,6 +176,18 @@ pub(crate) fn plain(
     segment.ack = word(42);
     segment.window = half(48);
     true
+}
+
+/// Whether the host of a [`plain`] packet sends to itself.
+pub(crate) fn is_local(frame: &[u8]) -> bool {
+    let Some(ends) = frame.get(26..34).and_then(<[u8]>::first_chunk::<8>) else {
+        return false;
+    };
+    let ends = u64::from_be_bytes(*ends);
+    let end = |address: u64| (address.into(), 0);
+    Key::new(end(ends >> 32), end(ends & 0xffff_ffff), TCP, false)
+        .0
+        .is_local()
 }
 
 #[inline]

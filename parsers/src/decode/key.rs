@@ -51,6 +51,12 @@ impl Key {
         (key, from_high)
     }
 
+    /// Whether a host sends to itself: no network carries its packets, RFC 1122 3.2.1.3 and RFC 4291 2.5.3.
+    pub(crate) fn is_local(&self) -> bool {
+        let is_loopback = |end: u128| if self.v6 { end == 1 } else { end >> 24 == 127 };
+        self.low == self.high || is_loopback(self.low) || is_loopback(self.high)
+    }
+
     /// Length of an IP header without options.
     pub(crate) fn ip_header(&self) -> u32 {
         if self.v6 { 40 } else { 20 }

@@ -100,7 +100,7 @@ columns! {
         => rows.int(|row| row.fragments);
     Column::new("length_conflict_packets", Int64, "packets", "Packets whose lengths contradict each other: captured above original, original far above what the IP header says or below it, UDP or TCP header longer than the IP packet, an IP packet longer than the one around it. A frame counts with what was captured, or with the end of its IP packet; UDP ends with its IP packet.", "RFC 768, RFC 791, RFC 8200")
         => rows.int(|row| row.length_conflicts);
-    Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0 or that of one segment of many, the IP packet is longer than 9,216 bytes, a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes), or a UDP datagram of more than 1,500 bytes is longer than the MSS and fragments say a packet may be, or a multiple of what its flow mostly sends.", "")
+    Column::new("super_packets", Int64, "packets", "Packets that offloading merged or did not yet divide: the IP length field is 0 or that of one segment of many, the IP packet is longer than 9,216 bytes, a TCP payload is longer than any MSS announced on this interface (and than 1,460 bytes), or a UDP datagram of more than 1,500 bytes is longer than the MSS and fragments say a packet may be, or a multiple of what its flow mostly sends. What a host sends to itself (loopback) counts only by the MSS that it announces to itself, and by such multiples.", "")
         => rows.int(CaptureRow::super_packets);
     Column::new("tunnelled_packets", Int64, "packets", "Packets whose flow lies inside a tunnel.", "")
         => rows.int(|row| row.tunnelled);

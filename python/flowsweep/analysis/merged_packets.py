@@ -40,6 +40,15 @@ def count_borrowed(captures: pl.DataFrame) -> int:
     return sum(int(captures[name].sum()) for name in columns if name in captures.columns)
 
 
+def is_local() -> pl.Expr:
+    """Whether a host sends a row's packets to itself: no network carries them."""
+    import polars as pl
+
+    return (pl.col("src_ip") == pl.col("dst_ip")) | pl.any_horizontal(
+        pl.col("src_ip", "dst_ip").str.contains(r"^(127\.|::1$)")
+    )
+
+
 def find_merged(
     captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame, own_addresses: list[str]
 ) -> dict[str, Merged]:
@@ -58,6 +67,7 @@ def find_merged(
 
     if not captures["super_packets"].sum():
         return {}
+    flows, bins = flows.filter(~is_local()), bins.filter(~is_local())
     found: dict[str, Merged] = {}
     for way, end in (("out", "src_ip"), ("in", "dst_ip")):
         own = flows.filter(pl.col(end).is_in(own_addresses))
@@ -121,7 +131,7 @@ def spread_merged(bins: pl.DataFrame, merged: Merged | None) -> pl.DataFrame:
     if merged is None:
         return frame
     # A bin of less than half of the largest packet stays as it is.
-    large = 2 * pl.col("wire_bytes") >= merged.largest_bytes
+    large = (2 * pl.col("wire_bytes") >= merged.largest_bytes) & ~is_local()
     since = pl.col("start_ns").diff().over("src_ip", "dst_ip", "is_large", order_by="start_ns")
     most = (merged.shortest_ns + pl.col("bin_ns") - 1) // pl.col("bin_ns")
     parts = pl.min_horizontal(most, since // pl.col("bin_ns")).clip(1)
