@@ -137,6 +137,7 @@ final as (
         coalesce(packets, 0) as packets,
         coalesce(dropped_kernel, 0) + coalesce(dropped_interface, 0)
             as dropped_packets,
+        received_packets,
         -- what dumpcap counts as dropped by the interface has the kernel's drops in it
         coalesce(dropped_kernel, dropped_interface) is not null
             as has_drop_counts,

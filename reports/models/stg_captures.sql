@@ -38,6 +38,8 @@ contract as (
         null::bigint as untimed_packets,     -- of Simple Packet Blocks
         null::bigint as time_regressions,
         null::bigint as largest_step_back_ns,
+        -- before a filter took some away, those dropped included
+        null::bigint as received_packets,
         null::bigint as dropped_kernel,      -- null: there was no manifest
         null::bigint as dropped_interface
     where false

@@ -80,3 +80,24 @@ def test_dumpcap_writes_all_drops_as_those_of_the_interface(
     path.write_bytes(SECTION + INTERFACE + packet(None) + totals)
     summary = summarise(path)
     assert (summary.grade, [note.text for note in summary.notes]) == (letter, [text])
+
+
+@pytest.mark.parametrize(
+    ("received", "letter", "share"),
+    [
+        (4, "D", "75.0 %"),
+        (40, "D", "7.5 % of 40 packets received"),
+        (1_000, "C", "0.3 % of 1,000 packets received"),
+        (1_000_000, "B", "< 0.1 % of 1,000,000 packets received"),
+    ],
+)
+def test_a_part_of_a_capture_has_the_totals_of_the_whole(
+    tmp_path: Path, received: int, letter: str, share: str
+) -> None:
+    """Wireshark writes them beside the packets that a filter leaves."""
+    path = tmp_path / "part.pcapng"
+    totals = block(5, struct.pack("<III", 0, 0, 0) + option(4, received) + option(5, 3) + bytes(4))
+    path.write_bytes(SECTION + INTERFACE + packet(None) + totals)
+    summary = summarise(path)
+    text = f"3 packets dropped by kernel or interface ({share})"
+    assert (summary.grade, [note.text for note in summary.notes]) == (letter, [text])

@@ -44,6 +44,10 @@ CLEAN = {"packets": 10_000, "is_drops_known": True}
         ({"dropped_packets": 1}, "B", set()),
         ({"dropped_packets": 2}, "C", {claims.GAPS}),
         ({"dropped_packets": 102}, "D", set(claims.CLAIMS)),
+        ({"dropped_packets": 102, "received_packets": 9_000}, "D", set(claims.CLAIMS)),
+        # the file is a part of the capture of which so many were dropped
+        ({"dropped_packets": 102, "received_packets": 20_000}, "C", {claims.GAPS}),
+        ({"dropped_packets": 102, "received_packets": 2_000_000}, "B", set()),
         ({"super_packets": 500}, "B", set()),
         ({"super_packets": 501}, "C", {claims.GAPS}),
         ({"time_regressions": 1}, "C", {claims.GAPS}),
@@ -144,6 +148,7 @@ SOME = st.one_of(st.just(0), st.sampled_from([1, 30, 101, 400, 600]))
     counts=st.fixed_dictionaries(dict.fromkeys(COUNTS, SOME)),
     dropped=st.sampled_from([None, 0, 1, 50, 200]),
     at_interface=st.sampled_from([None, 0, 5]),
+    received=st.sampled_from([None, 9_000, 1_000_000]),
     is_cut=st.booleans(),
     start=st.sampled_from(["syn", "midstream"]),
     again=st.sampled_from([0, 60]),
@@ -156,6 +161,7 @@ def test_show_and_report_grade_the_same_tables_alike(
     counts: dict[str, int],
     dropped: int | None,
     at_interface: int | None,
+    received: int | None,
     is_cut: bool,
     start: str,
     again: int,
@@ -170,6 +176,7 @@ def test_show_and_report_grade_the_same_tables_alike(
     row = tiny.capture(
         **counts,
         truncated_tail=is_cut,
+        received_packets=received,
         dropped_kernel=dropped,
         dropped_interface=at_interface,
         bad_checksum_packets=None,
@@ -192,6 +199,8 @@ def test_show_and_report_grade_the_same_tables_alike(
     shown, reported = both(folder, folder / "results")
     assert (shown.letter, shown.rank) == (reported["grade"], reported["grade_rank"])
     assert shown.reasons == reported["reasons"]
+    is_part = received == 1_000_000 and bool((dropped or 0) + (at_interface or 0))
+    assert ("1,000,000 packets received" in shown.reasons) == is_part
     says_nothing = "does not say whether packets were dropped" in shown.reasons
     assert says_nothing == (dropped is at_interface is None)
     assert ("was the clock changed" in shown.reasons) == (pause_s >= 3600)

@@ -85,6 +85,8 @@ pub(crate) struct Interface {
     pub snaplen: u32,
     /// Length of one tick of its clock in nanoseconds, at least 1.
     pub resolution_ns: i64,
+    /// Packets that were received for the capture, those dropped included, where the file says so.
+    pub received: Option<u64>,
     /// Packets the kernel dropped for lack of buffer, where the file says so.
     pub dropped_kernel: Option<u64>,
     /// Packets the interface dropped, where the file says so.
@@ -107,6 +109,7 @@ impl Interface {
             name: None,
             snaplen: 0,
             resolution_ns: 1,
+            received: None,
             dropped_kernel: None,
             dropped_interface: None,
             lost: None,

@@ -257,10 +257,15 @@ def _check_counts(facts: Mapping[str, Any]) -> Iterator[Note]:
     for rule in RULES:
         number = _number(facts, rule.key)
         if number:
-            # Packets that were dropped are not among those in the file.
-            offered = packets + (number if rule.key == "dropped_packets" else 0)
+            offered, whole = packets, ""
+            if rule.key == "dropped_packets":
+                # Packets that were dropped are not among those in the file. A file with a part of
+                # a capture has the statistics of the whole.
+                offered = max(packets + number, _number(facts, "received_packets"))
+                if offered > packets + number:
+                    whole = f" of {counted(offered, 'packet')} received"
             judged = _number(facts, rule.judged_by or rule.key) / max(offered, 1)
-            share = percent(number / max(offered, 1))
+            share = percent(number / max(offered, 1)) + whole
             line = f"{counted(number, rule.noun)} {rule.text} ({share})"
             yield Note(rule.key, line, rule.grade(judged), rule.spoils)
 

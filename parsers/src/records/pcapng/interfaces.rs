@@ -153,6 +153,7 @@ impl Pcapng {
                 .u64(value, 0)
                 .filter(|&count| i64::try_from(count).is_ok());
             match (code, count) {
+                (4, Some(count)) => interface.received = Some(count),
                 (5, Some(count)) => interface.dropped_interface = Some(count),
                 (7, Some(count)) => interface.dropped_kernel = Some(count),
                 _ => {}
