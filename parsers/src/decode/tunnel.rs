@@ -79,14 +79,13 @@ impl Walk<'_> {
                 length += if flags & 0x1000 != 0 { 8 } else { 0 };
                 Ok(self.skip(length, Layer::Ethernet))
             }
-            // ERSPAN type III: 12 bytes, and 8 more where the last bit says so.
+            // ERSPAN type III: 12 bytes, and 8 more where the last bit says so; a packet of IP where the type of the
+            // frame is 2, draft-foschiano-erspan-03 4.3.
             0x22eb => {
-                length += if self.u8(length + 11)? & 1 != 0 {
-                    20
-                } else {
-                    12
-                };
-                Ok(self.skip(length, Layer::Ethernet))
+                let word = self.u16(length + 10)?;
+                length += if word & 1 != 0 { 20 } else { 12 };
+                let is_ip = word >> 10 & 0x1f == 2;
+                Ok(self.skip(length, if is_ip { Layer::Ip } else { Layer::Ethernet }))
             }
             // Aruba's access points send what they hear.
             0x8200..=0x83f0 => {
@@ -132,5 +131,20 @@ mod tests {
         eoip.extend([0x20, 1, 0x64, 0, 0, 42, 7, 0]);
         eoip.extend(zeros_then(12, &[8, 0]));
         all_lead_to_the_packet([(101, eoip)]);
+    }
+
+    /// Of ERSPAN type III, with and without the subheader of a platform.
+    #[test]
+    fn a_mirrored_packet_may_lack_its_ethernet_header() {
+        let mirrored = |last: u8, subheader: usize| {
+            let mut bytes = IP.to_vec();
+            bytes[9] = 47;
+            bytes.truncate(20);
+            bytes.extend([0x10, 0, 0x22, 0xeb, 0, 0, 0, 1]);
+            bytes.extend(zeros_then(10, &[0x08, last]));
+            bytes.extend(vec![0; subheader]);
+            bytes
+        };
+        all_lead_to_the_packet([(101, mirrored(0, 0)), (101, mirrored(1, 8))]);
     }
 }
