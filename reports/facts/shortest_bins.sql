@@ -4,9 +4,9 @@
 -- passed at once at the capture point and took its time on the wire, at the rate of its way; of a
 -- shorter time nothing is known. What a host sends to itself takes no time on a wire. A host that
 -- has more to send waits no longer than a second: what a silence has beyond that is no part of the
--- rate. Packets without a time of their own (`is_borrowed`) have that of another one: which bin they
--- belong to is not known, so that no bin is shorter than the whole time. Coarse stamps leave bins of
--- whole multiples of their resolution. `largest_bytes` is null where no packet was merged.
+-- rate. Packets without a time of their own (`is_borrowed`) have that of another one: which bin
+-- they belong to is not known, so that no bin is shorter than the whole time. Coarse stamps leave
+-- bins of whole multiples of their resolution. `largest_bytes` is null where no packet was merged.
 with
 
 kinds as (
