@@ -54,11 +54,11 @@ def test_an_end_by_a_signal_is_reported_and_another_process_begins(
 ) -> None:
     monkeypatch.setattr(drawing, "_drawer", drawer)
     drawer.submit(chart("one")).result()
-    assert drawing.drawer() is drawer
+    assert drawing.ensure_drawer() is drawer
     os.kill(drawer._process.pid, signal.SIGKILL)
     with pytest.raises(FlowsweepError, match="SIGKILL"):
         drawer.submit(chart("two")).result()
-    other = drawing.drawer()
+    other = drawing.ensure_drawer()
     assert "three" in other.submit(chart("three")).result()
     other.close()
 
@@ -66,7 +66,7 @@ def test_an_end_by_a_signal_is_reported_and_another_process_begins(
 def test_it_ends_with_the_process_that_started_it_however_that_ends() -> None:
     program = (
         "from flowsweep.render import drawing; import time\n"
-        'drawer = drawing.drawer(); drawer.submit(\'{"mark": "point"}\').result()\n'
+        'drawer = drawing.ensure_drawer(); drawer.submit(\'{"mark": "point"}\').result()\n'
         "print(drawer._process.pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as parent:

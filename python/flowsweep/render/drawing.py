@@ -94,8 +94,8 @@ class Drawer:
 _drawer: Drawer | None = None
 
 
-def drawer() -> Drawer:
-    """The process that draws for this one, started when it is first wanted."""
+def ensure_drawer() -> Drawer:
+    """Starts the process that draws for this one, unless it runs, and returns it."""
     global _drawer  # noqa: PLW0603 - a process has one
     if _drawer is None or _drawer.has_ended:
         _drawer = Drawer()

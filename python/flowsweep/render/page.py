@@ -118,7 +118,7 @@ def build(directory: Path, against: Path | None = None) -> Page:
 def _build(warehouse: Warehouse) -> Page:
     svg.check_room()
     # The renderer is loaded while facts are made.
-    drawing.drawer()
+    drawing.ensure_drawer()
     warehouse.keep_facts()
     directory = warehouse.directory
     experiment = directory / "experiment.yaml"

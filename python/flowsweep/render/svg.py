@@ -167,15 +167,15 @@ def render(chart: Chart, name: str) -> Markup:
     """
     check_room()
     specification, known = _specify(chart)
-    return _embeddable(drawing.draw(specification), name, known)
+    return _make_embeddable(drawing.draw(specification), name, known)
 
 
 def begin(chart: Chart, name: str) -> Callable[[], Markup]:
     """Begins to draw in another process; what it returns waits for what `render` returns."""
     check_room()
     specification, known = _specify(chart)
-    picture = drawing.drawer().submit(specification)
-    return lambda: _embeddable(picture.result(), name, known)
+    picture = drawing.ensure_drawer().submit(specification)
+    return lambda: _make_embeddable(picture.result(), name, known)
 
 
 def _specify(chart: Chart) -> tuple[str, list[panels.Panel]]:
@@ -190,7 +190,7 @@ def _specify(chart: Chart) -> tuple[str, list[panels.Panel]]:
     return json.dumps(spec), known
 
 
-def _embeddable(text: str, name: str, known: Sequence[panels.Panel]) -> Markup:
+def _make_embeddable(text: str, name: str, known: Sequence[panels.Panel]) -> Markup:
     """What Vega has drawn, as it may stand in the page."""
     text = _TAG.sub(_Tags(name, known).rewrite, _NOTHING.sub("", text))
     text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "", 1).replace(

@@ -64,7 +64,7 @@ def _has_window(rows: pl.DataFrame) -> bool:
 
 def _panel(rows: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str) -> Any:
     x_ends = _scale_ends(every["bdp_bytes"])
-    # With the products, so that the line is in sight of marks that all lie far below it.
+    # The line stays visible where all marks lie far below it.
     heights = ("in_flight_bytes", "window_bytes", "bdp_bytes")
     y_ends = _scale_ends(pl.concat([every[name].drop_nulls() for name in heights], how="vertical"))
     x = axes.log_channel("bandwidth-delay product (bytes)", x_ends, axes.MAX_TICKS, "x:Q")

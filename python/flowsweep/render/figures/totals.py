@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 CHANGE_NOTED = 0.2
-#: Columns of the axes that have none of their own here.
+#: RTT and rate have columns of their own, and the queue follows from them in most sweeps.
 OTHER_AXES = [column for column in axes.columns() if column.head not in ("RTT", "rate", "queue")]
 
 
