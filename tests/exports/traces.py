@@ -36,7 +36,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a trace shows.
+    """The content of a trace file: slices, and the arrows between them.
 
     Attributes:
         slices: In order of time.

@@ -101,7 +101,7 @@ def test_stamps_as_fine_as_a_bin_leave_the_bins_of_the_tables(
 def test_the_page_says_which_times_are_too_short(tmp_path: Path) -> None:
     directory = experiment(tmp_path, 10**9)
     html = page.build(directory).html.replace("\u00a0", " ")
-    assert "Not measurable below 1 s in r: time stamps are no finer" in html
+    assert "Not measurable below 1 s in r: time stamps are coarser than a bin." in html
     assert "time stamps of 1 s: gaps, RTTs and peaks of less time are unknown" in html
     assert "largest takes so long" not in html
     warehouse = Warehouse(directory)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from flowsweep.warehouse import Warehouse
 
 
+#: Pixels that a letter of a panel's title takes.
+LETTER = 7
 #: Between the parts of the name of a point.
 SEPARATOR = " · "
 #: Most rows of a query that a page offers for download.
@@ -173,16 +175,23 @@ def sentence(*parts: str | None) -> str:
 def panel_title(name: str, subtitle: str, one: Series, width: int) -> dict[str, Any]:
     """`name: said` over a panel `width` pixels wide; on two lines where one is too short."""
     line = ": ".join(text for text in (name, subtitle) if text)
-    # A letter of this size is 7 pixels wide.
-    short = len(line) * 7 <= width
     return charts.title(
-        line if short else [name, subtitle] if name else _fold(subtitle, (width + 20) // 7),
+        line
+        if fits(line, width)
+        else [name, subtitle]
+        if name
+        else _fold(subtitle, (width + 20) // LETTER),
         fontSize=12,
         fontWeight=600,
         color=one.text_colour,
         frame="group",
         limit=width + 20,
     )
+
+
+def fits(text: str, width: int) -> bool:
+    """Whether a title of one line is no wider than a panel of `width` pixels."""
+    return len(text) * LETTER <= width
 
 
 def _fold(text: str, letters: int) -> list[str]:

@@ -21,7 +21,7 @@ MERGED = (
     "offloading merged packets, so that the largest takes so long at the rate of its direction. "
     "Its bytes are spread over the time since the packet before, and shorter bins are left out."
 )
-COARSE = "time stamps are no finer."
+COARSE = "time stamps are coarser than a bin."
 
 
 def note(context: Context, rows: pl.DataFrame) -> str | None:

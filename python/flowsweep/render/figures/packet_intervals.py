@@ -8,7 +8,7 @@ import polars as pl
 
 from flowsweep import numbers
 from flowsweep.render import axes, charts, cuts, distributions, doubts, points, theme
-from flowsweep.render.figure import Context, Figure, refused, sentence, values
+from flowsweep.render.figure import Context, Figure, fits, refused, sentence, values
 from flowsweep.render.panels import TIP, about
 
 if TYPE_CHECKING:
@@ -166,8 +166,7 @@ def _panel(
     layers = _distribution_layers(rows, one, x, y)
     if places:
         layers += _place_layers(places, x, worded=first)
-    # A letter of this size is 7 pixels wide.
-    lines = [title] if len(title) * 7 <= width else title.split(": ", 1)
+    lines = [title] if fits(title, width) else title.split(": ", 1)
     head = [one.label, *lines] if not alone and first else lines
     return charts.layer(*layers).properties(
         width=width,
