@@ -279,6 +279,26 @@ def test_without_push_more_was_queued_whenever_it_was_sent(tmp_path: Path) -> No
     assert found["network"] > 0.9, found
 
 
+@pytest.mark.parametrize("late_ns", [100_000, 400_000])
+def test_a_writer_that_wakes_up_late_is_limited_by_its_send_buffer(
+    tmp_path: Path, late_ns: int
+) -> None:
+    """On a busy host: 0.4 ms after an acknowledgement of 50 ms, and with pauses in its bursts."""
+    writes, rounds, last = 2, 40, 456
+    sends, acks = [], []
+    for number in range(rounds):
+        # The last write is still under way when the writer wakes up.
+        begin = acks[-2][0] + late_ns + jitter(number, late_ns // 4) if acks else MS
+        for write in range(writes):
+            sends.append(begin + write * 200_000)
+            octets = len(sends) * (11 * MSS + last)
+            acks.append((begin + RTT_NS + write * 3 * MS, octets))
+    found = timeline(tmp_path, sends, acks, 12, last, every=1)
+    # Slow start at its beginning may be the network's.
+    assert found["sender"] > 0.7, found
+    assert found["app"] < 0.05, found
+
+
 def written(
     folder: Path, period_ns: int, segments: int, *, even: bool, queue_ns: int = 0
 ) -> dict[str, float]:

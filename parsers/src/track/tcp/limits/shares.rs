@@ -99,7 +99,8 @@ impl Limits {
     fn kind_of(&self, wait: &Wait, drained: bool, is_backlog: bool, rtt: &Rtt) -> Option<WaitKind> {
         let waking = THRESHOLDS.waking_ns + i64::from(rtt.smoothed_ns / 512);
         let at_once = wait.age_ns.is_some_and(|age| age <= THRESHOLDS.kernel_ns);
-        let woken = !at_once && wait.age_ns.is_some_and(|age| age <= waking);
+        let is_soon = wait.age_ns.is_some_and(|age| age <= waking);
+        let woken = !at_once && (is_soon || wait.is_round(rtt));
         let by_none = !at_once && !woken;
         let empty = self.short || self.push && self.alone;
         Some(if drained && self.held {

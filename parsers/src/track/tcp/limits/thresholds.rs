@@ -72,8 +72,13 @@ thresholds! {
     own_clock: f32 = 0.4;
     /// From here on either clock explains the sends.
     either_clock: f32 = 0.08;
-    /// Share of the waits that last an RTT each, where the writer goes by round trips.
+    /// Share of the time in waits that last an RTT each, where the writer goes by round trips.
     by_rounds: f32 = 0.875;
+    /// ns. From this RTT on a busy host may wake one writer in four too late; on a shorter path a timer of some
+    /// milliseconds looks like round trips.
+    long_ns: i64 = 10_000_000;
+    /// The same share where the RTT is so long.
+    by_long_rounds: f32 = 0.7;
 
     // Path.
     /// RTT over the flow's least. From here on a queue stands all the time, ...

@@ -35,6 +35,15 @@ pub(crate) struct Wait {
     pub flight: u32,
 }
 
+impl Wait {
+    /// Whether it lasted a round trip and ended soon behind an acknowledgement, as a writer's that woke up a little late.
+    pub fn is_round(&self, rtt: &Rtt) -> bool {
+        let round = i64::from(rtt.smoothed_ns);
+        self.age_ns
+            .is_some_and(|age| (self.span_ns - round).abs() < round / 16 && age < self.span_ns / 64)
+    }
+}
+
 /// The acknowledgements of a while: apart, because each of them changes all of it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Acks {
@@ -88,8 +97,10 @@ pub(crate) struct While {
     span_steps_ns: f32,
     age_steps_ns: f32,
     steps: u16,
-    /// How many of these waits lasted a round trip each, and ended soon behind an acknowledgement.
-    rounds: u16,
+    /// The time of these waits, and that of those which lasted a round trip each and ended soon behind an
+    /// acknowledgement.
+    spans_ns: f32,
+    rounds_ns: f32,
     /// For so many whiles a loss counts.
     lossy: u8,
     /// What they showed in the while before.
@@ -140,9 +151,8 @@ impl While {
         if self.last_age_ns >= 0.0 {
             self.span_steps_ns += (span - self.last_span_ns).abs();
             self.age_steps_ns += (age - self.last_age_ns).abs();
-            let round = rtt.smoothed_ns as f32;
-            let is_round = (span - round).abs() < round / 16.0 && age < span / 64.0;
-            self.rounds = self.rounds.saturating_add(is_round.into());
+            self.spans_ns += span;
+            self.rounds_ns += if wait.is_round(rtt) { span } else { 0.0 };
             self.steps = self.steps.saturating_add(1);
         }
         (self.last_span_ns, self.last_age_ns) = (span, age);
@@ -248,18 +258,23 @@ impl While {
         (self.steps >= THRESHOLDS.least_steps).then_some(clock)
     }
 
-    fn clock(&self) -> SendClock {
+    fn clock(&self, rtt: &Rtt) -> SendClock {
         // Both differ by what the writer needs to wake up, whose clock that of the acknowledgements is.
-        if self.by_rounds() {
+        if self.by_rounds(rtt) {
             return SendClock::Acknowledgements;
         }
         self.own_clock().unwrap_or(self.clock_before)
     }
 
-    /// Nearly all waits last a round trip, and end soon behind an acknowledgement: by chance that is rare.
-    fn by_rounds(&self) -> bool {
-        self.steps >= THRESHOLDS.least_steps
-            && f32::from(self.rounds) >= THRESHOLDS.by_rounds * f32::from(self.steps)
+    /// Nearly all the time goes by in waits that last a round trip and end soon behind an acknowledgement: by
+    /// chance that is rare. A host that pauses within its bursts has many short waits as well.
+    fn by_rounds(&self, rtt: &Rtt) -> bool {
+        let least_share = if i64::from(rtt.smoothed_ns) < THRESHOLDS.long_ns {
+            THRESHOLDS.by_rounds
+        } else {
+            THRESHOLDS.by_long_rounds
+        };
+        self.steps >= THRESHOLDS.least_steps && self.rounds_ns >= least_share * self.spans_ns
     }
 
     fn sum(&self, kinds: &[WaitKind]) -> f64 {
@@ -297,7 +312,7 @@ impl While {
         } else {
             f64::from(self.acks.rtt_ns) / rtt.min_ns as f64
         };
-        let clock = self.clock();
+        let clock = self.clock(rtt);
         let timer = clock == SendClock::Own;
         let grows = inflation > THRESHOLDS.growing_queue
             || f64::from(self.flight) > THRESHOLDS.growing_flight * f64::from(self.flight_before);
@@ -320,7 +335,7 @@ impl While {
             widens: grows && self.flight_before > 0,
             lossy,
             own_pace: mixed && fast > THRESHOLDS.clumped && !grows && !lossy,
-            by_rounds: self.by_rounds(),
+            by_rounds: self.by_rounds(rtt),
             empties: self.sum(&[WaitKind::Empty, WaitKind::Alone]) > THRESHOLDS.rare * woken,
             alternates: !timer
                 && !grows
