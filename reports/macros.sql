@@ -18,6 +18,15 @@ greatest(4, 2 - floor(log10(greatest(abs(value), 1e-30))))::integer;
 create or replace temp macro rounded(value) as
 if(isfinite(value), round(value, decimals(value)), null);
 
+-- The shortest bin that holds as many coarse time stamps each time, wherever it begins: the least
+-- common multiple of bin and resolution. Where that has more than 50 stamps, the bin has about 50,
+-- and one more or less changes its rate by 2 %.
+create or replace temp macro coarse_bin_ns(resolution_ns, bin_ns) as
+least(
+    lcm(resolution_ns, bin_ns),
+    (50 * resolution_ns + bin_ns - 1) // bin_ns * bin_ns
+);
+
 -- How far a value that was `rounded` may be from the exact one.
 create or replace temp macro rounding_error(value) as
 0.5 * pow(10, -decimals(value));

@@ -16,8 +16,6 @@ kinds as (
         sum(super_packets) > 0 as is_merging,
         coalesce(sum(untimed_packets), 0)
         + coalesce(sum(times_out_of_range), 0) > 0 as is_borrowed,
-        coalesce(max(ts_resolution_ns) filter (where packets > 0), 1)
-            as resolution_ns,
     from stg_captures
     group by run, host
 ),
@@ -134,10 +132,10 @@ coarse as (
         kinds.run,
         kinds.host,
         unnest(['out', 'in', 'through']) as way,
-        lcm(kinds.resolution_ns, windows.bin_ns) as shortest_ns,
+        coarse_stamps.bin_ns as shortest_ns,
     from kinds
-    inner join windows using (run, host)
-    where not kinds.is_borrowed and kinds.resolution_ns > windows.bin_ns
+    inner join coarse_stamps using (run, host)
+    where not kinds.is_borrowed
 ),
 
 merged as (

@@ -22,11 +22,11 @@ widths as (
     group by run
 ),
 
-resolutions as (
+coarse as (
     select
         run,
-        max(ts_resolution_ns) filter (where packets > 0) as resolution_ns,
-    from stg_captures
+        max(bin_ns) as coarse_ns,
+    from coarse_stamps
     group by run
 ),
 
@@ -38,13 +38,12 @@ inside as (
         coalesce(is_doubtful, false) as is_doubtful,
         start_ns // bin_ns as first_bin,
         (end_ns + bin_ns - 1) // bin_ns - first_bin as covered_bins,
-        if(resolution_ns > bin_ns, lcm(resolution_ns, bin_ns) // bin_ns, 1)
-            as coarse_bins,
+        coalesce(coarse_ns // bin_ns, 1) as coarse_bins,
         (covered_bins + coarse_bins - 1) // coarse_bins * coarse_bins as bins,
     from run_windows
     inner join widths using (run)
     left join grades using (run)
-    left join resolutions using (run)
+    left join coarse using (run)
     where end_ns > start_ns
 ),
 

@@ -21,10 +21,8 @@ own as (
 coarse as (
     select
         run,
-        max(captures.ts_resolution_ns) as resolution_ns,
-    from stg_captures as captures
-    inner join windows using (run, host)
-    where captures.packets > 0 and captures.ts_resolution_ns > windows.bin_ns
+        max(resolution_ns) as resolution_ns,
+    from coarse_stamps
     group by run
 ),
 

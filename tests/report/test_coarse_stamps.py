@@ -61,6 +61,16 @@ def test_peaks_and_means_are_those_of_the_wire(per_second: int, tmp_path: Path) 
     (total,) = warehouse.rows("totals").to_dicts()
     assert total["out_mbit_s"] == pytest.approx(MBIT_S, rel=0.002)
     assert total["out_mbit_s"] <= need["peak_mbit_s"]
+    series = warehouse.rows("throughput_series").filter(pl.col("direction") == "out")
+    assert series["run_mean_mbit_s"].max() == pytest.approx(total["out_mbit_s"], rel=1e-4)
+
+
+def test_a_resolution_that_fits_no_bins_leaves_bins_of_fifty_stamps(tmp_path: Path) -> None:
+    """The least common multiple of 16.666667 ms and 10 ms is 46 hours."""
+    warehouse = Warehouse(experiment(tmp_path, 16_666_667))
+    rows = warehouse.rows("throughput_series").filter(pl.col("direction") == "out")
+    assert set(rows["bin_ms"]) == {840.0}
+    assert rows["max_mbit_s"].max() == pytest.approx(MBIT_S, rel=0.025)
 
 
 @pytest.mark.parametrize(("per_second", "begin_ms"), [(1, 0), (2, 130), (16, 130), (64, 0)])

@@ -43,7 +43,7 @@ def summarise(
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
     # Of shorter times no peak is known. Coarse stamps leave whole multiples of their resolution.
-    step_ns = math.lcm(bin_ns, resolution_ns) if resolution_ns > bin_ns else bin_ns
+    step_ns = _coarse_bin_ns(resolution_ns, bin_ns) if resolution_ns > bin_ns else bin_ns
     shown_ns = step_ns * max(1, -(-least // step_ns))
     count = -(-(high - low) // shown_ns)
     width = -(-count // COLUMNS)
@@ -74,3 +74,9 @@ def summarise(
     # A merged packet at the beginning was under way before the capture began.
     filled = {number for number in filled if number >= 0} | set(others["number"])
     return found | {"empty_bins": 1 - len(filled) / count}
+
+
+def _coarse_bin_ns(resolution_ns: int, bin_ns: int) -> int:
+    """The shortest bin whose rate coarse stamps show, as the macro of that name in SQL."""
+    about_50 = -(-50 * resolution_ns // bin_ns) * bin_ns
+    return min(math.lcm(resolution_ns, bin_ns), about_50)
