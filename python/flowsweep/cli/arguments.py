@@ -114,15 +114,11 @@ def add_settings(parser: Parser) -> None:
     )
 
 
-def add_results(parser: Parser, nargs: str | None = None) -> None:
+def add_results(
+    parser: Parser, nargs: str | None = None, about: str = "Results: results/<experiment>."
+) -> None:
     """The folder of an experiment's results."""
-    parser.add_argument(
-        "directory",
-        metavar="DIRECTORY",
-        type=Path,
-        nargs=nargs,
-        help="Results: results/<experiment>.",
-    )
+    parser.add_argument("directory", metavar="DIRECTORY", type=Path, nargs=nargs, help=about)
 
 
 def add_against(parser: Parser) -> None:

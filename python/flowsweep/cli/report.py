@@ -10,7 +10,7 @@ from flowsweep.cli.arguments import Parser, add_against, add_results, add_width
 
 def arguments(parser: Parser) -> None:
     """Adds the options and arguments of this command."""
-    add_results(parser)
+    add_results(parser, about="Results: results/<experiment>. Or captures: a file, or a folder.")
     add_against(parser)
     parser.add_argument(
         "--live",
@@ -34,7 +34,7 @@ def report(
     live: bool = False,
     figures: Path | None = None,
     figure_width: float = 180.0,
-) -> None:
+) -> int:
     """Write DIRECTORY/report.html: what network the application needs, with the evidence.
 
     DIRECTORY is results/<experiment>, with tables/ inside. The report is one file that works
@@ -42,6 +42,11 @@ def report(
     DIRECTORY/<experiment>.duckdb, for DuckDB.
 
     Example: flowsweep report results/demo
+
+    With a capture, or a folder with <host>.pcap of each host or with Zeek's logs: they are parsed
+    into results/<name> as one run, whose report follows.
+
+    Example: flowsweep report trace.pcap
 
     With --against: a section compares its points with those of another experiment, such as one
     before a change, on another cluster, or with another congestion control.
@@ -57,6 +62,7 @@ def report(
 
     Example: flowsweep report results/demo --figures figures --figure-width 88
     """
+    from flowsweep.cli import captures_alone
     from flowsweep.render import exported, page, svg
     from flowsweep.warehouse import Warehouse
 
@@ -66,6 +72,9 @@ def report(
         from flowsweep.render.live import assets
 
         assets.find()
+    status = 0
+    if captures_alone.are_at(directory):
+        directory, status = captures_alone.write_results(directory)
     path, made = page.write(directory, against)
     if made.first:
         print(made.first, file=sys.stderr)
@@ -79,6 +88,7 @@ def report(
             print(file)
     if live:
         _write_live(directory)
+    return status
 
 
 def _write_live(directory: Path) -> None:

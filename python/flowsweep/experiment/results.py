@@ -106,7 +106,7 @@ def mark_captures(folder: Path, results: Path) -> None:
             f"{results}: the results here are of something else",
             found=theirs or f"runs or tables that are not of {own}",
             expected=f"results of the captures in {own}, or none yet",
-            remedy="name another folder: --output results/NAME",
+            remedy=f"rename the captures, or: mv {results} {results}-old",
         )
     runs.mkdir(parents=True, exist_ok=True)
     outputs.write_file(runs / RUNS_MARK, f"{own}\n")

@@ -19,7 +19,8 @@ def check_folder(directory: Path) -> None:
             f"{directory}: there are no tables here",
             found=f"no folder {tables}",
             expected="results/<experiment> with tables/runs.parquet and tables/run=*/",
-            remedy="snakemake --configfile EXPERIMENT.yaml makes them",
+            remedy="snakemake --configfile EXPERIMENT.yaml makes them; those of captures: "
+            "flowsweep report CAPTURES",
         )
     if not (tables / "runs.parquet").is_file():
         runs = directory / "runs" if (directory / "runs").is_dir() else "FOLDER_OF_RUNS"

@@ -1,0 +1,82 @@
+"""`flowsweep report` with captures in place of results: parsed as one run, and reported."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import forks
+import pytest
+
+from flowsweep.warehouse import Warehouse
+
+CAPTURES = Path(__file__).parents[1] / "data" / "threads"
+FIRST, SECOND = CAPTURES / "01-late-syn.pcap", CAPTURES / "04-replayed.pcap"
+LOG = """{"ts":1.0,"uid":"C1","id.orig_h":"10.0.0.1","id.orig_p":1000,"id.resp_h":"10.0.0.2",\
+"id.resp_p":80,"proto":"tcp","duration":2.0,"orig_bytes":100,"resp_bytes":9000,"orig_pkts":5,\
+"orig_ip_bytes":300,"resp_pkts":8,"resp_ip_bytes":9320}
+"""
+
+
+def report(folder: Path, captures: str) -> tuple[int, str, str]:
+    """The exit code of the command, what it printed, and its errors."""
+    done = forks.run("flowsweep", "report", captures, cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_capture_and_a_folder_of_captures_have_a_report(tmp_path: Path) -> None:
+    shutil.copy(FIRST, tmp_path / "one.pcap")
+    code, path, errors = report(tmp_path, "one.pcap")
+    assert (code, path) == (0, "results/one/report.html\n"), errors
+    (row,) = Warehouse(tmp_path / "results/one").rows("totals").to_dicts()
+    assert (row["run"], row["host"], row["all_packets"]) == ("one", "one", 8)
+
+    (tmp_path / "both").mkdir()
+    for name, capture in (("client", FIRST), ("server", SECOND)):
+        shutil.copy(capture, tmp_path / "both" / f"{name}.pcap")
+    code, path, errors = report(tmp_path, "both")
+    assert (code, path) == (0, "results/both/report.html\n"), errors
+    page = (tmp_path / path.strip()).read_bytes()
+    quality = Warehouse(tmp_path / "results/both").rows("run_quality")
+    assert set(quality["host"]) == {"client", "server"}
+    assert report(tmp_path, "both")[0] == 0
+    assert (tmp_path / path.strip()).read_bytes() == page
+
+    # Of the same name, and somebody else's.
+    (tmp_path / "other").mkdir()
+    shutil.move(tmp_path / "both", tmp_path / "other" / "both")
+    code, _, errors = report(tmp_path, "other/both")
+    assert code == 2
+    assert "results/both: the results here are of something else" in errors
+    assert (tmp_path / path.strip()).read_bytes() == page
+
+
+def test_a_damaged_capture_has_a_report_and_an_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "cut.pcap").write_bytes(FIRST.read_bytes()[:300])
+    code, path, errors = report(tmp_path, "cut.pcap")
+    assert code == 1
+    assert "cut.pcap: damaged" in errors
+    assert (tmp_path / path.strip()).is_file()
+
+
+def test_logs_of_zeek_have_a_report(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "sensor.conn.log").write_text(LOG)
+    code, path, errors = report(tmp_path, "logs")
+    assert (code, path) == (0, "results/logs/report.html\n"), errors
+    assert "9.3" in (tmp_path / path.strip()).read_text()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "empty", "runs"])
+def test_what_holds_no_captures_is_refused_with_the_remedies(name: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no capture")
+    (tmp_path / "empty").mkdir()
+    # Results whose tables are gone are no run.
+    (tmp_path / "runs" / "runs" / "r").mkdir(parents=True)
+    shutil.copy(FIRST, tmp_path / "runs" / "runs" / "r" / "pc.pcap")
+    code, output, errors = report(tmp_path, name)
+    assert (code, output) == (2, "")
+    assert "there are no tables here" in errors
+    assert "snakemake --configfile" in errors
+    assert "flowsweep report CAPTURES" in errors
+    assert not (tmp_path / "results").exists()
