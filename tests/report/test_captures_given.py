@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 
 import forks
@@ -24,6 +25,17 @@ def report(folder: Path, captures: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+def _shift(capture: Path, days: int) -> None:
+    """Makes all packets of a little-endian pcap so much later."""
+    data = bytearray(capture.read_bytes())
+    at = 24
+    while at < len(data):
+        seconds, _, captured, _ = struct.unpack_from("<4I", data, at)
+        struct.pack_into("<I", data, at, seconds + 86_400 * days)
+        at += 16 + captured
+    capture.write_bytes(data)
+
+
 def test_a_capture_and_a_folder_of_captures_have_a_report(tmp_path: Path) -> None:
     shutil.copy(FIRST, tmp_path / "one.pcap")
     code, path, errors = report(tmp_path, "one.pcap")
@@ -41,6 +53,17 @@ def test_a_capture_and_a_folder_of_captures_have_a_report(tmp_path: Path) -> Non
     assert set(quality["host"]) == {"client", "server"}
     assert report(tmp_path, "both")[0] == 0
     assert (tmp_path / path.strip()).read_bytes() == page
+
+    # Of other times, and then one alone.
+    _shift(tmp_path / "both" / "client.pcap", days=3)
+    assert report(tmp_path, "both")[0] == 0
+    totals = Warehouse(tmp_path / "results/both").rows("totals")
+    assert set(totals.select("run", "host").iter_rows()) == {(n, n) for n in ("client", "server")}
+    (tmp_path / "both" / "client.pcap").unlink()
+    assert report(tmp_path, "both")[0] == 0
+    (row,) = Warehouse(tmp_path / "results/both").rows("totals").to_dicts()
+    assert (row["run"], row["host"]) == ("both", "server")
+    page = (tmp_path / path.strip()).read_bytes()
 
     # Of the same name, and somebody else's.
     (tmp_path / "other").mkdir()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from flowsweep.cli import ingest
-from flowsweep.files import names
+from flowsweep.files import layout, names
 from flowsweep.files.capture_names import stem
+from flowsweep.files.names import partition
 from flowsweep.parsing import DamagedCaptureError, Options
 from flowsweep.runs import run_folder
 from flowsweep.runs.recordings import Recordings
@@ -22,7 +25,9 @@ def are_at(path: Path) -> bool:
 
 
 def write_results(path: Path) -> tuple[Path, int]:
-    """Parses the captures as one run into results/<name>; also returns the exit code so far.
+    """Parses captures into results/<name>; also returns the exit code so far.
+
+    Captures of one time are hosts of one run; else each is a run of its own.
 
     Args:
         path: A capture, or a folder of them as `ingest` reads it.
@@ -36,17 +41,18 @@ def write_results(path: Path) -> tuple[Path, int]:
 
     recordings = Recordings.in_folder(path) if path.is_dir() else _of_file(path)
     directory = Path("results") / recordings.run
+    tables, runs = directory / "tables", directory / "runs"
     claim(directory)
     results.mark_captures(path, directory)
-    status = 0
-    try:
-        status = ingest.write(recordings, directory / "tables", "native", Options())
-    except DamagedCaptureError as damaged:
-        print(f"error: {damaged}", file=sys.stderr)
-        status = damaged.exit_code
+    kept, status = [recordings.run], _ingest(recordings, tables)
+    if not recordings.logs and not _is_one_time(tables / partition("run", recordings.run)):
+        apart = [Recordings(host, {host: some}, {}) for host, some in recordings.captures.items()]
+        kept, status = list(recordings.captures), max(_ingest(one, tables) for one in apart)
+    _remove_others(directory, kept)
     # A folder without run.json is a run that stands alone.
-    (directory / "runs" / recordings.run).mkdir(parents=True, exist_ok=True)
-    run_records.write_table(directory / "runs", directory / "tables" / "runs.parquet", None)
+    for run in kept:
+        (runs / run).mkdir(exist_ok=True)
+    run_records.write_table(runs, tables / "runs.parquet", None)
     return directory, status
 
 
@@ -54,3 +60,32 @@ def _of_file(path: Path) -> Recordings:
     """The run of one capture, whose host is called as the file is."""
     name = names.check(stem(path), "a host", path)
     return Recordings(name, {name: [path]}, {})
+
+
+def _ingest(recordings: Recordings, tables: Path) -> int:
+    """Writes the tables of a run, also of damaged captures; the exit code."""
+    try:
+        return ingest.write(recordings, tables, "native", Options())
+    except DamagedCaptureError as damaged:
+        print(f"error: {damaged}", file=sys.stderr)
+        return damaged.exit_code
+
+
+def _is_one_time(run: Path) -> bool:
+    """Whether the times of a run's captures overlap, so that no moment parts them."""
+    import polars as pl
+
+    last = pl.col("last_time").cum_max().shift()
+    frame = pl.read_parquet(run / "*" / "captures.parquet", columns=["first_time", "last_time"])
+    spans = frame.drop_nulls().sort("first_time")
+    return not spans.select((pl.col("first_time") > last).any()).item()
+
+
+def _remove_others(directory: Path, kept: Collection[str]) -> None:
+    """Removes runs of captures that are gone, or that were runs of other names."""
+    for run in (directory / "runs").iterdir():
+        if run.is_dir() and run.name not in kept:
+            shutil.rmtree(run)
+    for folder in layout.run_folders(directory / "tables"):
+        if folder.name not in [partition("run", run) for run in kept]:
+            shutil.rmtree(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,11 @@ def verdict(
     by_run = {row["run"]: row for row in requirements}
     sent = {row["run"]: row for row in totals if row["all_mb"] is not None}
     chosen = [run for run in labels if run in sent and run not in bad]
-    sentences = [_sentence(run, sent[run], by_run.get(run, {})) for run in chosen[:MAX_RUNS]]
+    hosts = Counter(row["run"] for row in grades)
+    sentences = [
+        _sentence(_subject(sent[run], hosts[run]), sent[run], by_run.get(run, {}))
+        for run in chosen[:MAX_RUNS]
+    ]
     if len(chosen) > MAX_RUNS:
         more = len(chosen) - MAX_RUNS
         subject = "1 more run is" if more == 1 else f"{more} more runs are"
@@ -48,11 +53,17 @@ def verdict(
     return Verdict(sentences, unknown, [])
 
 
-def _sentence(run: str, total: Row, peak: Row) -> str:
-    """What one run sent and received, and the most in its busiest bin."""
+def _subject(total: Row, hosts: int) -> str:
+    """The run, or which of its hosts the totals are of."""
+    is_alone = hosts <= 1 or total["host"] is None
+    return f"**{total['run']}**" if is_alone else f"**{total['host']}** in {total['run']}"
+
+
+def _sentence(subject: str, total: Row, peak: Row) -> str:
+    """What a host of one run sent and received, and the most in its busiest bin."""
     if total["in_mb"] is None and total["out_mb"] is None:
-        return f"**{run}** holds **{numbers.size(1e6 * total['all_mb'])}**."
-    text = f"**{run}** sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
+        return f"{subject} holds **{numbers.size(1e6 * total['all_mb'])}**."
+    text = f"{subject} sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
     if peak.get("is_borrowed"):
         return f"{text}; no peak is known, because some of its packets have no time of their own."
     if not peak.get("peak_mbit_s"):
