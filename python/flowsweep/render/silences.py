@@ -50,6 +50,17 @@ def marks(
     return [lines.encode(x=x), *_draw_labels(_group(cuts, end_s), end_s, width, x)]
 
 
+def end_of_axis(top: float, *, has_cuts: bool, height: int) -> float:
+    """The end of a vertical axis for values up to `top`: the labels of cuts stand above them.
+
+    Args:
+        top: The largest value.
+        has_cuts: Whether `marks` draws any.
+        height: Of the panel, pixels.
+    """
+    return max(1.05 * top, top / (1 - (TOP + LINE) / height) if has_cuts else 0)
+
+
 def _group(cuts: list[tuple[float, float]], end_s: float) -> list[list[tuple[float, float]]]:
     """Cuts that share a label, because they are near to each other."""
     groups: list[list[tuple[float, float]]] = []

@@ -69,7 +69,8 @@ def draw_panel(
         scale=axes.scale(domain=[0, end], nice=False),
         axis=axes.axis(**options),
     )
-    scale = axes.scale(domain=[-down * 1.05, up * 1.05], nice=False)
+    up_end = silences.end_of_axis(up, has_cuts=bool(gaps), height=size[1])
+    scale = axes.scale(domain=[-down * 1.05, up_end], nice=False)
     axis = axes.rate_axis(max(up, down), ticks=5)
 
     def y(field: str) -> charts.Channel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -39,6 +39,8 @@ class Panel:
     own: pl.DataFrame
     base: pl.DataFrame | None
     is_one_run: bool
+    #: Where it is not the name.
+    title: str = ""
 
     @property
     def has_band(self) -> bool:
@@ -64,14 +66,19 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
     for panel in found:
         series = None if context.stands_alone else panel.one
         lines.setdefault((series, panel.part), []).append(panel)
+    is_one_run = context.stands_alone and all(len(line) == 1 for line in lines.values())
+    if is_one_run:
+        # The directions of a single run stand side by side.
+        lines = {(None, ""): [replace(one, title=f"{one.part}: {one.name}") for one in found]}
     columns = min(COLUMNS, max(2, *map(len, lines.values())))
     grids = []
     for number, line in enumerate(lines.values()):
         drawn = [_draw(panel, quantity, span, place, columns) for place, panel in enumerate(line)]
         grid: Any = charts.concat(*drawn, columns=columns, spacing=GAP, align="all")
         names = [] if alone else [line[0].one.label]
-        text = f", share of {quantity.counted} at or below (%)" if number == 0 else ""
-        title = ": ".join([*names, line[0].part]) + text
+        parts = [] if is_one_run else [line[0].part]
+        share = [f"share of {quantity.counted} at or below (%)"] if number == 0 else []
+        title = ", ".join([*filter(None, [": ".join([*names, *parts])]), *share])
         grids.append(grid.properties(title=charts.title(
             title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
         )))  # fmt: skip
@@ -159,7 +166,7 @@ def _draw(
     return charts.layer(*layers).properties(
         width=width,
         height=HEIGHT,
-        title=panel_title("", panel.name, panel.one, width),
+        title=panel_title("", panel.title or panel.name, panel.one, width),
         description=about(
             y=f"share of {quantity.counted} at or below (%)",
             application=panel.one.label,

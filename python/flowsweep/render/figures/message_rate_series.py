@@ -73,6 +73,8 @@ def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone:
     whole = pl.concat(frames)
     end = float(whole["end_s"].max())  # type: ignore[arg-type]
     top = float(whole["messages_s_max"].max()) or 1.0  # type: ignore[arg-type]
+    has_cuts = whole.filter(pl.col("cut_s") > 0).height > 0
+    y_end = silences.end_of_axis(top, has_cuts=has_cuts, height=HEIGHT)
     unit, ticks = axes.since_start(end)
     found = []
     for number, (frame, name) in enumerate(zip(frames, names, strict=True)):
@@ -86,7 +88,7 @@ def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone:
         y = charts.field(
             "y:Q",
             title=None,
-            scale=axes.scale(domain=[0, top * 1.05], nice=False),
+            scale=axes.scale(domain=[0, y_end], nice=False),
             axis=axes.axis(tickCount=3, format="~s", minExtent=LEFT, maxExtent=LEFT),
         )
         data = charts.Chart(values(_steps(frame)))

@@ -144,6 +144,7 @@ def _series_panel(
     mean: float | None = own["run_mean_mbit_s"].max()  # type: ignore[assignment]
     own = silences.cut_silences(own, "cut_before_s")
     gaps = own.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
+    y_end = silences.end_of_axis(top, has_cuts=bool(gaps), height=size[1])
     steps = own.select("start_s", "max_mbit_s", "mean_mbit_s").to_dicts()
     # The last value is repeated at the end of its column, else the line falls.
     if steps:
@@ -161,7 +162,7 @@ def _series_panel(
         return charts.field(
             field,
             title=None,
-            scale=axes.scale(domain=[0, top * 1.05 or 1], nice=False),
+            scale=axes.scale(domain=[0, y_end or 1], nice=False),
             axis=axes.rate_axis(top, ticks=3),
         )
 
