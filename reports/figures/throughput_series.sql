@@ -9,6 +9,7 @@ runs_shown as (
         shown_runs.problem,
         shown_runs.run,
         peak_bins.* exclude (run, end_ns),
+        runs.stands_alone,
         -- captures alone last from the first packet to the last: what is shorter than a bin has no
         -- mean rate, and a packet with a coarse stamp passed within the time until the next stamp
         case
@@ -199,14 +200,15 @@ all_columns as (
 ),
 
 -- Without a mean: a run that is shorter than a bin, and one whose few bins reach so far beyond its
--- ends that the mean of its own time exceeds their busiest.
+-- ends that the mean of its own time exceeds their busiest. All bytes of a capture alone are its
+-- own, also those of a merged packet that are spread over the time before it.
 means as (
     select
         run,
         direction,
         any_value(mean_over_ns)
         - sum(cut_bins) filter (is_within) * any_value(bin_ns) as kept_ns,
-        sum(wire_bytes) filter (is_within) * 8e3
+        sum(wire_bytes) filter (is_within or stands_alone) * 8e3
         / if(kept_ns > 0, kept_ns, null) as way_mbit_s,
         if(way_mbit_s <= max(max_mbit_s), way_mbit_s, null) as run_mean_mbit_s,
     from all_columns
