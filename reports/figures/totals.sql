@@ -92,6 +92,7 @@ final as (
         rounded(by_point.out_bytes_s * 8e-6) as out_mbit_s,
         round(by_point.all_bytes / 1e6, 4) as all_mb,
         by_point.all_packets::bigint as all_packets,
+        round(by_point.data_bytes / 1e6, 4) as data_mb,
         round(by_point.completion_s, 4) as completion_s,
         round(by_point.all_bytes / bases.all_bytes - 1, 4) as bytes_change,
         round(by_point.all_packets / bases.all_packets - 1, 4)

@@ -218,21 +218,25 @@ def _totals(raw: Raw) -> Expected:
         all_mb=pl.col("all").median() / 1e6,
         all_packets=pl.col("packets").median(),
         completion_s=pl.col("completion_s").median(),
-        data=pl.col("data").median(),
+        data_mb=pl.col("data").median() / 1e6,
     )
     base = rows.filter(pl.col("point") == run_rows.filter("is_baseline")["point"][0]).row(
         0, named=True
     )
     rows = rows.select(
-        pl.exclude("data"),
+        pl.all(),
         run=None,
         host=pl.lit(host),
         bytes_change=pl.col("all_mb") / base["all_mb"] - 1,
         packets_change=pl.col("all_packets") / base["all_packets"] - 1,
-        data_change=pl.col("data") / base["data"] - 1,
+        data_change=pl.col("data_mb") / base["data_mb"] - 1,
     )
     decimals = dict.fromkeys(
-        ["in_mb", "out_mb", "all_mb", "completion_s", "bytes_change", "packets_change"], 4
+        [
+            *("in_mb", "out_mb", "all_mb", "data_mb", "completion_s"),
+            *("bytes_change", "packets_change"),
+        ],
+        4,
     )
     return Expected(
         rows.join(raw.points, on="point"),

@@ -17,6 +17,8 @@ LOG = """{"ts":1.0,"uid":"C1","id.orig_h":"10.0.0.1","id.orig_p":1000,"id.resp_h
 "id.resp_p":80,"proto":"tcp","duration":2.0,"orig_bytes":100,"resp_bytes":9000,"orig_pkts":5,\
 "orig_ip_bytes":300,"resp_pkts":8,"resp_ip_bytes":9320}
 """
+#: Its column `filename` is what DuckDB calls the file that a row comes from.
+FILES = '{"ts":1.0,"fuid":"F1","uid":"C1","source":"HTTP","filename":"a.txt","seen_bytes":9000}\n'
 
 
 def report(folder: Path, captures: str) -> tuple[int, str, str]:
@@ -82,17 +84,28 @@ def test_a_damaged_capture_has_a_report_and_an_exit_code(tmp_path: Path) -> None
     assert (tmp_path / path.strip()).is_file()
 
 
-def test_logs_of_zeek_have_a_report(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "given", "run"),
+    [
+        ("sensor.conn.log", "logs", "logs"),
+        # As Zeek writes them where it is started.
+        ("conn.log", "logs", "logs"),
+        ("conn.2026-11-24-10-00-00.log", "logs/conn.2026-11-24-10-00-00.log", "conn"),
+    ],
+)
+def test_logs_of_zeek_have_a_report(name: str, given: str, run: str, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "sensor.conn.log").write_text(LOG)
-    code, path, errors = report(tmp_path, "logs")
-    assert (code, path) == (0, "results/logs/report.html\n"), errors
-    assert "9.3" in (tmp_path / path.strip()).read_text()
+    (tmp_path / "logs" / name).write_text(LOG)
+    (tmp_path / "logs" / "files.log").write_text(FILES)
+    code, path, errors = report(tmp_path, given)
+    assert (code, path) == (0, f"results/{run}/report.html\n"), errors
+    assert "9.10 kB</b> of payload in 13 packets" in (tmp_path / path.strip()).read_text()
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "empty", "runs"])
+@pytest.mark.parametrize("name", ["notes.txt", "notes.log", "empty", "runs"])
 def test_what_holds_no_captures_is_refused_with_the_remedies(name: str, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("no capture")
+    for file in ("notes.txt", "notes.log"):
+        (tmp_path / file).write_text("no capture")
     (tmp_path / "empty").mkdir()
     # Results whose tables are gone are no run.
     (tmp_path / "runs" / "runs" / "r").mkdir(parents=True)

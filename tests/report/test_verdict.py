@@ -478,3 +478,9 @@ def test_lightpaths_of_another_point_or_an_assumed_rate_are_not_reported(
     changes: dict[str, Any],
 ) -> None:
     assert lightpaths(lightpath("lu", 1, 1, **changes)) is None
+
+
+def test_without_runs_the_page_says_that_there_are_none() -> None:
+    assert verdict([], [], {}).first == (
+        "There is nothing to conclude from: these tables hold no runs."
+    )

@@ -14,23 +14,48 @@ from flowsweep.files.names import partition
 from flowsweep.parsing import DamagedCaptureError, Options
 from flowsweep.runs import run_folder
 from flowsweep.runs.recordings import Recordings
+from flowsweep.zeek import is_log
 
 
-def are_at(path: Path) -> bool:
-    """Whether the path is a capture, or a folder with captures or logs of Zeek and no results."""
-    if not path.is_dir():
-        return run_folder.is_capture(path)
-    has_results = (path / "tables").exists() or (path / "runs").exists()
-    return not has_results and bool(run_folder.recorded_files(path))
+def find(path: Path) -> Recordings | None:
+    """A capture, or a folder of captures or of Zeek's logs, as one run; None of anything else.
+
+    Raises:
+        FlowsweepError: A file is called as no host can be.
+    """
+    if path.is_dir():
+        if (path / "tables").exists() or (path / "runs").exists():
+            return None
+        if run_folder.recorded_files(path):
+            return Recordings.in_folder(path)
+        return _find_logs(path, path.resolve().name)
+    if is_log(path):
+        return _find_logs(path, path.name.split(".")[0])
+    if not run_folder.is_capture(path):
+        return None
+    name = names.check(stem(path), "a host", path)
+    return Recordings(name, {name: [path]}, {})
 
 
-def write_results(path: Path) -> tuple[Path, int]:
+def _find_logs(path: Path, name: str) -> Recordings | None:
+    """Logs whose names say no host, as Zeek writes them where it is started."""
+    from flowsweep.zeek import hosts
+
+    files = sorted(filter(is_log, path.iterdir())) if path.is_dir() else [path]
+    recognised, others = hosts.select_recognised({name: files})
+    if not recognised:
+        return None
+    return Recordings(names.check(name, "a host", path), {}, recognised, no_logs=others)
+
+
+def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
     """Parses captures into results/<name>; also returns the exit code so far.
 
     Captures of one time are hosts of one run; else each is a run of its own.
 
     Args:
-        path: A capture, or a folder of them as `ingest` reads it.
+        path: Where they are.
+        recordings: They, as `find` found them.
 
     Raises:
         FlowsweepError: There are no tables, or the results are of something else.
@@ -39,7 +64,6 @@ def write_results(path: Path) -> tuple[Path, int]:
     from flowsweep.experiment.claim import claim
     from flowsweep.runs import run_records
 
-    recordings = Recordings.in_folder(path) if path.is_dir() else _of_file(path)
     directory = Path("results") / recordings.run
     tables, runs = directory / "tables", directory / "runs"
     claim(directory)
@@ -54,12 +78,6 @@ def write_results(path: Path) -> tuple[Path, int]:
         (runs / run).mkdir(exist_ok=True)
     run_records.write_table(runs, tables / "runs.parquet", None)
     return directory, status
-
-
-def _of_file(path: Path) -> Recordings:
-    """The run of one capture, whose host is called as the file is."""
-    name = names.check(stem(path), "a host", path)
-    return Recordings(name, {name: [path]}, {})
 
 
 def _ingest(recordings: Recordings, tables: Path) -> int:

@@ -73,8 +73,8 @@ def report(
 
         assets.find()
     status = 0
-    if captures_alone.are_at(directory):
-        directory, status = captures_alone.write_results(directory)
+    if recordings := captures_alone.find(directory):
+        directory, status = captures_alone.write_results(directory, recordings)
     path, made = page.write(directory, against)
     if made.first:
         print(made.first, file=sys.stderr)

@@ -15,17 +15,17 @@ from flowsweep.files.owned import TABLE_MARK
 
 #: Below a table's folder.
 PARTITIONS = "run=*/host=*"
-#: The value of a folder, as `names.encode` spelled it.
-_VALUE = "url_decode(regexp_extract(filename, '/{key}=([^/]*){behind}$', 1)) as {key}"
+#: The value of a folder, as `names.encode` spelled it; `filename` is a column of Zeek's files.log.
+_VALUE = "url_decode(regexp_extract(flowsweep_file, '/{key}=([^/]*){behind}$', 1)) as {key}"
 #: Of a table that nobody wrote.
 NOTHING = "select null::varchar as run where false"
 _WHOLE = """\
 select
-    * exclude (filename),
+    * exclude (flowsweep_file),
     {host},
     {run},
 from read_parquet(
-    {files}, filename = true, hive_partitioning = false, union_by_name = {by_name}
+    {files}, filename = 'flowsweep_file', hive_partitioning = false, union_by_name = {by_name}
 )"""
 
 

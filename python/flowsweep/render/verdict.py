@@ -123,7 +123,7 @@ def verdict(
     if words := verdict_lightpaths.sentence(lightpaths, labels, has_sites=has_sites):
         sentences.append(words)
     return Verdict(
-        sentences,
+        sentences or ["There is nothing to conclude from: these tables hold no runs."],
         verdict_limits.unknown(
             thresholds,
             _first_outcomes(rows),

@@ -27,7 +27,9 @@ def verdict(
     """
     bad = {row["run"] for row in grades if not row["has_traffic"]}
     by_run = {row["run"]: row for row in requirements}
-    sent = {row["run"]: row for row in totals if row["all_mb"] is not None}
+    sent = {
+        row["run"]: row for row in totals if row["all_mb"] is not None or row["data_mb"] is not None
+    }
     chosen = [run for run in labels if run in sent and run not in bad]
     hosts = Counter(row["run"] for row in grades)
     sentences = [
@@ -61,6 +63,11 @@ def _subject(total: Row, hosts: int) -> str:
 
 def _sentence(subject: str, total: Row, peak: Row) -> str:
     """What a host of one run sent and received, and the most in its busiest bin."""
+    if total["all_mb"] is None:
+        return (
+            f"{subject} holds **{numbers.size(1e6 * total['data_mb'])}** of payload in "
+            f"{numbers.plural(total['all_packets'], 'packet')}; logs of connections show no peaks."
+        )
     if total["in_mb"] is None and total["out_mb"] is None:
         return f"{subject} holds **{numbers.size(1e6 * total['all_mb'])}**."
     text = f"{subject} sent **{_bytes(total['out_mb'])}** and received **{_bytes(total['in_mb'])}**"
