@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-from flowsweep.cli import ingest
+from flowsweep.cli import ingest, progress_line
 from flowsweep.files import layout, names
 from flowsweep.files.capture_names import stem
 from flowsweep.files.names import partition
@@ -82,8 +82,10 @@ def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
 
 def _ingest(recordings: Recordings, tables: Path) -> int:
     """Writes the tables of a run, also of damaged captures; the exit code."""
+    files = [path for some in recordings.captures.values() for path in some]
+    progress = progress_line.show(progress_line.bytes_of(files))
     try:
-        return ingest.write(recordings, tables, "native", Options())
+        return ingest.write(recordings, tables, "native", Options(), progress=progress)
     except DamagedCaptureError as damaged:
         print(f"error: {damaged}", file=sys.stderr)
         return damaged.exit_code

@@ -8,10 +8,12 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flowsweep import signals
+from flowsweep.cli import progress_line
 from flowsweep.cli.arguments import Parser, add_output, add_reading
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import layout
@@ -75,7 +77,13 @@ def ingest(
 
 
 def write(
-    recordings: Recordings, output: Path, engine: str, options: Options, matched: Path | None = None
+    recordings: Recordings,
+    output: Path,
+    engine: str,
+    options: Options,
+    matched: Path | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Writes all tables of a run, and says what was read; the exit code.
 
@@ -85,12 +93,19 @@ def write(
         engine: Who makes flows of captures.
         options: How they are read.
         matched: The run's folder, where its captures are to be put together.
+        progress: Told now and then how many bytes and packets of all hosts were read.
 
     Raises:
         DamagedCaptureError: A capture could not be read to its end; the tables are there.
         FlowsweepError: There are no new tables.
     """
-    summaries, converted, refused = _write(recordings, output, engine, options, matched)
+    try:
+        summaries, converted, refused = _write(
+            recordings, output, engine, options, matched, progress=progress
+        )
+    finally:
+        if progress is not None:
+            progress_line.clear()
     damaged = [damage for summary in summaries for damage in summary["damage"]]
     total = sum(summary["packets"] for summary in summaries)
     counts = [f"{counted(len({*recordings.captures, *recordings.logs}), 'host')}"]
@@ -112,7 +127,13 @@ def write(
 
 
 def _write(
-    recordings: Recordings, output: Path, engine: str, options: Options, matched: Path | None
+    recordings: Recordings,
+    output: Path,
+    engine: str,
+    options: Options,
+    matched: Path | None,
+    *,
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[list[Summary], list[Converted], list[FlowsweepError]]:
     """Writes all tables of a run; also returns why Zeek read some captures not to their ends."""
     logs = dict(recordings.logs)
@@ -128,7 +149,9 @@ def _write(
         place = partition("run", recordings.run)
         with file_set(output, place, [place], is_alone=False) as folder:
             tables.folder = folder
-            summaries = _ingest_hosts(native, tables, options, recordings.drops) if native else []
+            summaries = (
+                _ingest_hosts(native, tables, options, recordings.drops, progress) if native else []
+            )
             # The parser reads a damaged capture up to the damage, where Zeek ends with an error.
             cut = [host for host, one in zip(native, summaries, strict=True) if one["damage"]]
             for host, error in refused.items():
@@ -296,17 +319,22 @@ def _ingest_hosts(
     tables: _Tables,
     options: Options,
     drops: Mapping[str, Drops],
+    progress: Callable[[int, int], None] | None,
 ) -> list[Summary]:
     """Writes the tables of every host's capture."""
     workers = options.threads or _count_cores()
     # Hosts are the better unit of work; threads left over help within a host.
     options = options._replace(threads=max(1, workers // len(hosts)))
     stopped = threading.Event()
+    counts = dict.fromkeys(hosts, (0, 0))
 
-    def look(_read: int, _packets: int) -> None:
+    def look(host: str, read: int, packets: int) -> None:
         # Signals come to the main thread alone.
         if stopped.is_set():
             raise KeyboardInterrupt
+        counts[host] = (read, packets)
+        if progress is not None:
+            progress(*map(sum, zip(*counts.values(), strict=True)))
 
     def write_host(item: tuple[str, Sequence[Path]]) -> Summary:
         host, files = item
@@ -316,7 +344,8 @@ def _ingest_hosts(
         known_drops = (
             _assign_drops(drops[host], [name for _, name in named]) if host in drops else None
         )
-        return write_tables(named, paths, finally_at, options, look, drops=known_drops)
+        progress_of_host = partial(look, host)
+        return write_tables(named, paths, finally_at, options, progress_of_host, drops=known_drops)
 
     return _do_at_once(write_host, list(hosts.items()), workers, stopped.set)
 

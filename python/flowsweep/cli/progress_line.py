@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from flowsweep import printing
-from flowsweep.units import format_size
+from flowsweep import numbers, printing
 
 #: Below this no progress is shown.
 QUIET_S = 1.0
@@ -38,12 +37,12 @@ def show(total: int | None, at_most: int = 0) -> Callable[[int, int], None] | No
         passed = time.monotonic() - start
         if passed < QUIET_S:
             return
-        text = f"{packets:,} packets  {format_size(read)}"
+        text = f"{packets:,} packets  {numbers.size(read)}"
         if total:
             whole = total if read <= total else max(total, at_most)
             done = min(read, whole)
             left = passed * (whole - done) / done if done else 0
-            text += f" of {format_size(whole)}  {100 * done / whole:.0f} %  {left:.0f} s left"
+            text += f" of {numbers.size(whole)}  {100 * done / whole:.0f} %  {left:.0f} s left"
         print(f"\r{text}\x1b[K", end="", file=printing.raw(sys.stderr), flush=True)
 
     return line
