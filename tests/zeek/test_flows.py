@@ -75,10 +75,14 @@ def test_a_log_without_flows_is_refused(tmp_path: Path) -> None:
 def test_show_tells_of_a_log(tmp_path: Path) -> None:
     done = run("show", write(tmp_path / "conn.log", CONN))
     assert done.returncode == 0, done.stderr
-    assert "7 packets  394B of IP packets  30B payload" in done.stdout
+    assert "7 packets  394 B of IP packets  30 B payload" in done.stdout
     assert "10.0.0.2:80" in done.stdout
     shown = json.loads(run("show", "--format", "json", tmp_path / "conn.log").stdout)
     assert shown[0]["counts"]["conn_state"] == {"SF": 1}
+    (most, least) = shown[0]["largest"]
+    assert (most["payload_bytes"], least["payload_bytes"]) == (20, 10)
+    # To the end of the connection.
+    assert shown[0]["span_s"] == most["duration_ns"] / 1e9 > 0
 
 
 def test_zeek_and_the_native_parser_count_the_same(tmp_path: Path) -> None:

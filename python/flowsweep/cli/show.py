@@ -67,12 +67,10 @@ def _log(path: Path) -> Summary:
 
 
 def _print_log(log: Summary) -> None:
-    import polars as pl
-
     from flowsweep.render.terminal import rows as terminal
-    from flowsweep.zeek.summary import lines
+    from flowsweep.zeek.summary import lines, tabulate_largest
 
     print("\n".join(lines(log)))
     if log.largest:
         print("\nflows by payload")
-        terminal.print_rows(pl.DataFrame(log.largest))
+        terminal.print_rows(tabulate_largest(log))

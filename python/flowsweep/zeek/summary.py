@@ -8,13 +8,15 @@ from typing import Any
 
 import polars as pl
 
+from flowsweep import numbers
 from flowsweep.addresses import join_port
 from flowsweep.analysis import grades
 from flowsweep.lists import shorten_list
-from flowsweep.units import counted, duration, format_size, format_time
+from flowsweep.units import counted, duration
 from flowsweep.zeek import flows, kinds, quality, tables
 
 TOP = 5
+MINUTE_S = 60
 
 
 @dataclass(frozen=True)
@@ -59,24 +61,32 @@ def summarise(path: Path) -> Summary:
     lost = sum(faults.lines + faults.values + faults.texts for _, faults in done.faults) + len(
         done.damage
     )
-    first = span = None
-    if "ts" in frame.columns and frame["ts"].dtype == kinds.TIME and frame["ts"].drop_nulls().len():
-        times = frame["ts"].drop_nulls()
-        first = times.sort().head(1).dt.strftime("%Y-%m-%dT%H:%M:%S%.fZ").item()
-        whole = times.cast(pl.Int64).sort()
-        span = (whole[-1] - whole[0]) / 1e9
     counts: dict[str, dict[str, int]] = {}
     largest: list[dict[str, Any]] = []
     grade, reasons = None, ""
+    times = [frame["ts"]] if frame.schema.get("ts") == kinds.TIME else []
     if log.kind == "conn" and frame.height:
         both = flows.flows(frame, str(path))
+        times.append(both["last_time"])
         counts, largest = _counts(frame, both), _find_largest(both)
         dropped = quality.dropped_packets(quality.beside(path))
         graded = grades.grade(quality.facts(both, dropped))
         grade, reasons = graded.letter, graded.reasons
+    first, span = _span(times)
     return Summary(
         str(path), log.kind, frame.height, first, span, lost, grade, reasons, counts, largest
     )
+
+
+def _span(times: list[pl.Series]) -> tuple[str | None, float | None]:
+    """The earliest time, RFC 3339, and the seconds to the latest one."""
+    known = pl.concat([pl.Series(dtype=pl.Int64), *(one.cast(pl.Int64) for one in times)])
+    known = known.drop_nulls()
+    if known.is_empty():
+        return None, None
+    first, last = int(known.min()), int(known.max())  # type: ignore[arg-type]
+    text = pl.Series([first]).cast(kinds.TIME).dt.strftime("%Y-%m-%dT%H:%M:%S%.fZ").item()
+    return text, (last - first) / 1e9
 
 
 def _counts(conn: pl.DataFrame, both: pl.DataFrame) -> dict[str, dict[str, int]]:
@@ -104,9 +114,9 @@ def _find_largest(both: pl.DataFrame) -> list[dict[str, Any]]:
             {
                 "uid": row["uid"],
                 "protocol": row["protocol"],
-                "payload": format_size(payload),
-                "time": format_time(row["duration_ns"]),
-                "mbit_s": round(payload * 8 / seconds / 1e6, 2) if seconds else None,
+                "payload_bytes": payload,
+                "duration_ns": row["duration_ns"],
+                "mbit_s": payload * 8e-6 / seconds if seconds else None,
                 "from": join_port(row["src_ip"], row["src_port"]),
                 "to": join_port(row["dst_ip"], row["dst_port"]),
             }
@@ -114,11 +124,29 @@ def _find_largest(both: pl.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
+def tabulate_largest(summary: Summary) -> pl.DataFrame:
+    """The largest flows, as people read them."""
+    return pl.DataFrame(
+        {
+            "uid": row["uid"],
+            "protocol": row["protocol"],
+            "payload": numbers.size(row["payload_bytes"]),
+            "time": numbers.seconds(row["duration_ns"] / 1e9),
+            "rate": numbers.rate(row["mbit_s"]),
+            "from": row["from"],
+            "to": row["to"],
+        }
+        for row in summary.largest
+    )
+
+
 def lines(summary: Summary) -> list[str]:
     """The summary without its table of flows."""
-    span = (
-        f", {duration(summary.span_s)} from {summary.first}" if summary.span_s is not None else ""
-    )
+    span = f", {summary.first}" if summary.first else ""
+    if summary.span_s:
+        is_short = summary.span_s < MINUTE_S
+        length = numbers.seconds(summary.span_s) if is_short else duration(summary.span_s)
+        span = f", {length} from {summary.first}"
     texts = [f"{summary.file}  Zeek's {summary.kind}.log", f"{counted(summary.rows, 'row')}{span}"]
     if summary.lost:
         texts.append(
@@ -128,8 +156,8 @@ def lines(summary: Summary) -> list[str]:
         return texts
     sums = summary.counts["sums"]
     texts.append(
-        f"{counted(sums['packets'], 'packet')}  {format_size(sums['ip_bytes'])} of IP packets"
-        f"  {format_size(sums['payload_bytes'])} payload"
+        f"{counted(sums['packets'], 'packet')}  {numbers.size(sums['ip_bytes'])} of IP packets"
+        f"  {numbers.size(sums['payload_bytes'])} payload"
     )
     texts.append(f"quality {summary.grade}: {summary.reasons or 'nothing to note'}")
     for name, title in (("proto", "protocols"), ("conn_state", "states"), ("service", "services")):
