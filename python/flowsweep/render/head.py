@@ -57,7 +57,7 @@ def describe(context: Context, directory: Path, source: str, title: str) -> dict
 
 def _question(context: Context) -> str:
     if context.stands_alone:
-        several = len(context.series) > 1
+        several = context.model("captures").select("run", "host").n_unique() > 1
         return "What do these captures hold?" if several else "What does this capture hold?"
     if len({one.app for one in context.series}) > 1:
         return "What network do these applications need?"
