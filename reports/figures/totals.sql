@@ -26,19 +26,35 @@ coarse as (
     group by run
 ),
 
--- what is shorter than a bin has no rate
-spans as (
+-- of a capture alone from its first packet to its last
+lengths as (
     select
         run_windows.run,
         if(
-            run_windows.length_s * 1e9 < max(peak_bins.bin_ns),
-            null,
-            run_windows.length_s + coalesce(max(coarse.resolution_ns), 0) / 1e9
+            runs.stands_alone and windows.end_ns is not null,
+            (windows.end_ns - windows.start_ns) / 1e9,
+            run_windows.length_s
         ) as length_s,
     from run_windows
+    inner join runs using (run)
+    left join shown_hosts using (run)
+    left join windows
+        on run_windows.run = windows.run and shown_hosts.host = windows.host
+),
+
+-- what is shorter than a bin has no rate
+spans as (
+    select
+        lengths.run,
+        if(
+            lengths.length_s * 1e9 < max(peak_bins.bin_ns),
+            null,
+            lengths.length_s + coalesce(max(coarse.resolution_ns), 0) / 1e9
+        ) as length_s,
+    from lengths
     left join peak_bins using (run)
     left join coarse using (run)
-    group by run_windows.run, run_windows.length_s
+    group by lengths.run, lengths.length_s
 ),
 
 by_point as (
@@ -86,13 +102,13 @@ final as (
         by_point.run,
         by_point.runs_used,
         by_point.host,
-        round(by_point.in_bytes / 1e6, 4) as in_mb,
+        round(by_point.in_bytes / 1e6, 6) as in_mb,
         rounded(by_point.in_bytes_s * 8e-6) as in_mbit_s,
-        round(by_point.out_bytes / 1e6, 4) as out_mb,
+        round(by_point.out_bytes / 1e6, 6) as out_mb,
         rounded(by_point.out_bytes_s * 8e-6) as out_mbit_s,
-        round(by_point.all_bytes / 1e6, 4) as all_mb,
+        round(by_point.all_bytes / 1e6, 6) as all_mb,
         by_point.all_packets::bigint as all_packets,
-        round(by_point.data_bytes / 1e6, 4) as data_mb,
+        round(by_point.data_bytes / 1e6, 6) as data_mb,
         round(by_point.completion_s, 4) as completion_s,
         round(by_point.all_bytes / bases.all_bytes - 1, 4) as bytes_change,
         round(by_point.all_packets / bases.all_packets - 1, 4)

@@ -231,13 +231,8 @@ def _totals(raw: Raw) -> Expected:
         packets_change=pl.col("all_packets") / base["all_packets"] - 1,
         data_change=pl.col("data_mb") / base["data_mb"] - 1,
     )
-    decimals = dict.fromkeys(
-        [
-            *("in_mb", "out_mb", "all_mb", "data_mb", "completion_s"),
-            *("bytes_change", "packets_change"),
-        ],
-        4,
-    )
+    decimals = dict.fromkeys(["in_mb", "out_mb", "all_mb", "data_mb"], 6)
+    decimals |= dict.fromkeys(["completion_s", "bytes_change", "packets_change"], 4)
     return Expected(
         rows.join(raw.points, on="point"),
         ["point"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import struct
@@ -104,17 +105,52 @@ def test_logs_of_zeek_have_a_report(name: str, given: str, run: str, tmp_path: P
     assert re.search(r"<b>9\.10\skB</b> of payload in 13\spackets", page)
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "notes.log", "empty", "runs"])
-def test_what_holds_no_captures_is_refused_with_the_remedies(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("notes.txt", ["notes.txt: not a packet capture"]),
+        ("zero.pcap", ["zero.pcap: not a packet capture", "an empty file"]),
+        ("notes.log", ["notes.log: no conn.log of Zeek"]),
+        ("http", ["http: no conn.log of Zeek", "http.log", "flowsweep zeek-logs"]),
+        ("empty", ["there are no tables here", "flowsweep report CAPTURES"]),
+        ("nowhere.pcap", ["there are no tables here"]),
+        ("pipe.pcap", ["there are no tables here"]),
+        # Results whose tables are gone are no run.
+        ("runs", ["there are no tables here", "snakemake --configfile"]),
+        ("results/own", ["the captures lie where their results would"]),
+    ],
+)
+def test_what_holds_no_captures_is_refused(name: str, words: list[str], tmp_path: Path) -> None:
     for file in ("notes.txt", "notes.log"):
         (tmp_path / file).write_text("no capture")
-    (tmp_path / "empty").mkdir()
-    # Results whose tables are gone are no run.
-    (tmp_path / "runs" / "runs" / "r").mkdir(parents=True)
-    shutil.copy(FIRST, tmp_path / "runs" / "runs" / "r" / "pc.pcap")
+    (tmp_path / "zero.pcap").touch()
+    os.mkfifo(tmp_path / "pipe.pcap")
+    for folder in ("empty", "http", "runs/runs/r", "results/own"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "http" / "http.log").write_text('{"ts":1.0,"uid":"C1","host":"a"}\n')
+    for folder in ("runs/runs/r", "results/own"):
+        shutil.copy(FIRST, tmp_path / folder / "pc.pcap")
     code, output, errors = report(tmp_path, name)
     assert (code, output) == (2, "")
-    assert "there are no tables here" in errors
-    assert "snakemake --configfile" in errors
-    assert "flowsweep report CAPTURES" in errors
-    assert not (tmp_path / "results").exists()
+    for expected in words:
+        assert expected in errors
+    assert not [*tmp_path.glob("results/*/tables")]
+
+
+def test_hosts_of_one_time_are_one_run_and_what_others_put_there_stays(tmp_path: Path) -> None:
+    folder = tmp_path / "some"
+    (folder / "a").mkdir(parents=True)
+    # All files of a folder are of one host, whatever lies between them.
+    for name, days in (("a/1", 0), ("a/2", 4), ("b", 0), ("c", 9)):
+        shutil.copy(FIRST, folder / f"{name}.pcap")
+        _shift(folder / f"{name}.pcap", days)
+    assert report(tmp_path, "some")[0] == 0
+    results = tmp_path / "results/some"
+    hosts = Warehouse(results).rows("run_quality").select("run", "host").unique()
+    assert set(hosts.iter_rows()) == {("some-1", "a"), ("some-1", "b"), ("c", "c")}
+    (results / "runs/c/notes.txt").write_text("mine")
+    (results / "runs/link").symlink_to(tmp_path)
+    (folder / "c.pcap").unlink()
+    assert report(tmp_path, "some")[0] == 0
+    assert sorted(path.name for path in results.glob("tables/run=*")) == ["run=some"]
+    assert (results / "runs/c/notes.txt").exists()

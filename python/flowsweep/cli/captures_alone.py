@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from flowsweep.cli import ingest, progress_line
-from flowsweep.files import layout, names
+from flowsweep.errors import FlowsweepError
+from flowsweep.files import layout, names, owned
 from flowsweep.files.capture_names import stem
 from flowsweep.files.names import partition
-from flowsweep.parsing import DamagedCaptureError, Options
+from flowsweep.parsing import DamagedCaptureError, Options, check
 from flowsweep.runs import run_folder
 from flowsweep.runs.recordings import Recordings
 from flowsweep.zeek import is_log
@@ -21,7 +23,7 @@ def find(path: Path) -> Recordings | None:
     """A capture, or a folder of captures or of Zeek's logs, as one run; None of anything else.
 
     Raises:
-        FlowsweepError: A file is called as no host can be.
+        FlowsweepError: A file is neither of them, or is called as no host can be.
     """
     if path.is_dir():
         if (path / "tables").exists() or (path / "runs").exists():
@@ -29,10 +31,11 @@ def find(path: Path) -> Recordings | None:
         if run_folder.recorded_files(path):
             return Recordings.in_folder(path)
         return _find_logs(path, path.resolve().name)
+    if not path.is_file():
+        return None
     if is_log(path):
         return _find_logs(path, path.name.split(".")[0])
-    if not run_folder.is_capture(path):
-        return None
+    check([path])
     name = names.check(stem(path), "a host", path)
     return Recordings(name, {name: [path]}, {})
 
@@ -40,18 +43,27 @@ def find(path: Path) -> Recordings | None:
 def _find_logs(path: Path, name: str) -> Recordings | None:
     """Logs whose names say no host, as Zeek writes them where it is started."""
     from flowsweep.zeek import hosts
+    from flowsweep.zeek.convert import look
 
     files = sorted(filter(is_log, path.iterdir())) if path.is_dir() else [path]
-    recognised, others = hosts.select_recognised({name: files})
-    if not recognised:
+    if path.is_dir() and not files:
         return None
+    recognised, others = hosts.select_recognised({name: files})
+    found = recognised.get(name, [])
+    if not any((log := look(file)) and log.kind == "conn" for file in found):
+        raise FlowsweepError(
+            f"{path}: no conn.log of Zeek, which has the flows",
+            found=", ".join(file.name for file in files),
+            expected="conn.log, in lines of TSV or JSON",
+            remedy="flowsweep zeek-logs makes tables of the other logs",
+        )
     return Recordings(names.check(name, "a host", path), {}, recognised, no_logs=others)
 
 
 def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
     """Parses captures into results/<name>; also returns the exit code so far.
 
-    Captures of one time are hosts of one run; else each is a run of its own.
+    Hosts whose captures overlap in time are one run; others are runs of their own.
 
     Args:
         path: Where they are.
@@ -65,13 +77,20 @@ def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
     from flowsweep.runs import run_records
 
     directory = Path("results") / recordings.run
+    if directory.resolve() == path.resolve():
+        raise FlowsweepError(
+            f"{path}: the captures lie where their results would",
+            expected="captures outside of results/",
+            remedy="move them, or work in another folder",
+        )
     tables, runs = directory / "tables", directory / "runs"
     claim(directory)
     results.mark_captures(path, directory)
-    kept, status = [recordings.run], _ingest(recordings, tables)
-    if not recordings.logs and not _is_one_time(tables / partition("run", recordings.run)):
-        apart = [Recordings(host, {host: some}, {}) for host, some in recordings.captures.items()]
-        kept, status = list(recordings.captures), max(_ingest(one, tables) for one in apart)
+    made, status = [recordings], _ingest(recordings, tables)
+    apart = [] if recordings.logs else _split_by_time(recordings, tables)
+    if len(apart) > 1:
+        made, status = apart, max(_ingest(one, tables) for one in apart)
+    kept = [one.run for one in made]
     _remove_others(directory, kept)
     # A folder without run.json is a run that stands alone.
     for run in kept:
@@ -91,21 +110,41 @@ def _ingest(recordings: Recordings, tables: Path) -> int:
         return damaged.exit_code
 
 
-def _is_one_time(run: Path) -> bool:
-    """Whether the times of a run's captures overlap, so that no moment parts them."""
+def _split_by_time(recordings: Recordings, tables: Path) -> list[Recordings]:
+    """The hosts whose captures overlap in time, directly or by way of others, as runs."""
     import polars as pl
 
-    last = pl.col("last_time").cum_max().shift()
-    frame = pl.read_parquet(run / "*" / "captures.parquet", columns=["first_time", "last_time"])
-    spans = frame.drop_nulls().sort("first_time")
-    return not spans.select((pl.col("first_time") > last).any()).item()
+    folder = tables / partition("run", recordings.run)
+    spans = []
+    for host in recordings.captures:
+        frame = pl.read_parquet(folder / partition("host", host) / "captures.parquet")
+        if first := frame["first_time"].min():
+            spans.append((first, frame["last_time"].max(), host))
+    groups: list[list[str]] = []
+    latest = None
+    for first, last, host in sorted(spans):
+        if latest is None or first > latest:  # type: ignore[operator]
+            groups.append([])
+        groups[-1].append(host)
+        latest = last if latest is None else max(latest, last)  # type: ignore[type-var]
+    return [
+        Recordings(
+            hosts[0] if len(hosts) == 1 else f"{recordings.run}-{number}",
+            {host: recordings.captures[host] for host in hosts},
+            {},
+        )
+        for number, hosts in enumerate(groups, 1)
+    ]
 
 
 def _remove_others(directory: Path, kept: Collection[str]) -> None:
     """Removes runs of captures that are gone, or that were runs of other names."""
     for run in (directory / "runs").iterdir():
-        if run.is_dir() and run.name not in kept:
-            shutil.rmtree(run)
+        if run.name not in kept:
+            # What somebody put there stays.
+            with suppress(OSError):
+                run.rmdir()
     for folder in layout.run_folders(directory / "tables"):
         if folder.name not in [partition("run", run) for run in kept]:
+            owned.refuse_foreign_tables(Path(folder))
             shutil.rmtree(folder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,7 @@ def mark_captures(folder: Path, results: Path) -> None:
             f"{results}: the results here are of something else",
             found=theirs or f"runs or tables that are not of {own}",
             expected=f"results of the captures in {own}, or none yet",
-            remedy=f"rename the captures, or: mv {results} {results}-old",
+            remedy=f"rename the captures, or: {shlex.join(['mv', str(results), f'{results}-old'])}",
         )
     runs.mkdir(parents=True, exist_ok=True)
     outputs.write_file(runs / RUNS_MARK, f"{own}\n")

@@ -57,7 +57,7 @@ def verdict(
 
 def _subject(total: Row, hosts: int) -> str:
     """The run, or which of its hosts the totals are of."""
-    is_alone = hosts <= 1 or total["host"] is None
+    is_alone = hosts <= 1 or total["host"] in (None, total["run"])
     return f"**{total['run']}**" if is_alone else f"**{total['host']}** in {total['run']}"
 
 
