@@ -144,13 +144,18 @@ def test_hosts_of_one_time_are_one_run_and_what_others_put_there_stays(tmp_path:
     for name, days in (("a/1", 0), ("a/2", 4), ("b", 0), ("c", 9)):
         shutil.copy(FIRST, folder / f"{name}.pcap")
         _shift(folder / f"{name}.pcap", days)
+    (folder / "silent.pcap").write_bytes(FIRST.read_bytes()[:24])
     assert report(tmp_path, "some")[0] == 0
     results = tmp_path / "results/some"
     hosts = Warehouse(results).rows("run_quality").select("run", "host").unique()
-    assert set(hosts.iter_rows()) == {("some-1", "a"), ("some-1", "b"), ("c", "c")}
+    assert set(hosts.iter_rows()) == {
+        ("some-1", "a"), ("some-1", "b"), ("c", "c"), ("silent", "silent"),
+    }  # fmt: skip
     (results / "runs/c/notes.txt").write_text("mine")
     (results / "runs/link").symlink_to(tmp_path)
     (folder / "c.pcap").unlink()
     assert report(tmp_path, "some")[0] == 0
-    assert sorted(path.name for path in results.glob("tables/run=*")) == ["run=some"]
+    assert [path.name for path in results.glob("tables/run=*")] == ["run=some"]
+    hosts = Warehouse(results).rows("run_quality")["host"]
+    assert set(hosts.drop_nulls()) == {"a", "b", "silent"}
     assert (results / "runs/c/notes.txt").exists()

@@ -111,15 +111,21 @@ def _ingest(recordings: Recordings, tables: Path) -> int:
 
 
 def _split_by_time(recordings: Recordings, tables: Path) -> list[Recordings]:
-    """The hosts whose captures overlap in time, directly or by way of others, as runs."""
+    """The hosts whose captures overlap in time, directly or by way of others, as runs.
+
+    Of several such runs a host without packets is one more.
+    """
     import polars as pl
 
     folder = tables / partition("run", recordings.run)
-    spans = []
+    spans, empty = [], []
     for host in recordings.captures:
         frame = pl.read_parquet(folder / partition("host", host) / "captures.parquet")
-        if first := frame["first_time"].min():
-            spans.append((first, frame["last_time"].max(), host))
+        first, last = frame["first_time"].min(), frame["last_time"].max()
+        if first is None:
+            empty.append([host])
+        else:
+            spans.append((first, last, host))
     groups: list[list[str]] = []
     latest = None
     for first, last, host in sorted(spans):
@@ -127,6 +133,8 @@ def _split_by_time(recordings: Recordings, tables: Path) -> list[Recordings]:
             groups.append([])
         groups[-1].append(host)
         latest = last if latest is None else max(latest, last)  # type: ignore[type-var]
+    if len(groups) > 1:
+        groups += empty
     return [
         Recordings(
             hosts[0] if len(hosts) == 1 else f"{recordings.run}-{number}",
