@@ -44,6 +44,15 @@ impl Wait {
     }
 }
 
+/// The share of the time in round trips from which a writer goes by them.
+fn needed_share_of_rounds(rtt: &Rtt) -> f32 {
+    if i64::from(rtt.smoothed_ns) < THRESHOLDS.long_ns {
+        THRESHOLDS.by_rounds
+    } else {
+        THRESHOLDS.by_long_rounds
+    }
+}
+
 /// The acknowledgements of a while: apart, because each of them changes all of it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Acks {
@@ -97,10 +106,9 @@ pub(crate) struct While {
     span_steps_ns: f32,
     age_steps_ns: f32,
     steps: u16,
-    /// The time of these waits, and that of those which lasted a round trip each and ended soon behind an
-    /// acknowledgement.
-    spans_ns: f32,
-    rounds_ns: f32,
+    /// Time of the waits that lasted a round trip each and ended soon behind an acknowledgement, less that of the others
+    /// of these waits: in 64ths of an RTT, weighted so that it is negative below the share that is needed.
+    rounds: i16,
     /// For so many whiles a loss counts.
     lossy: u8,
     /// What they showed in the while before.
@@ -151,8 +159,14 @@ impl While {
         if self.last_age_ns >= 0.0 {
             self.span_steps_ns += (span - self.last_span_ns).abs();
             self.age_steps_ns += (age - self.last_age_ns).abs();
-            self.spans_ns += span;
-            self.rounds_ns += if wait.is_round(rtt) { span } else { 0.0 };
+            let needed = needed_share_of_rounds(rtt);
+            let weight = if wait.is_round(rtt) {
+                1.0 - needed
+            } else {
+                -needed
+            };
+            let time = weight * 64.0 * span / rtt.smoothed_ns as f32;
+            self.rounds = self.rounds.saturating_add(time as i16);
             self.steps = self.steps.saturating_add(1);
         }
         (self.last_span_ns, self.last_age_ns) = (span, age);
@@ -258,9 +272,9 @@ impl While {
         (self.steps >= THRESHOLDS.least_steps).then_some(clock)
     }
 
-    fn clock(&self, rtt: &Rtt) -> SendClock {
+    fn clock(&self) -> SendClock {
         // Both differ by what the writer needs to wake up, whose clock that of the acknowledgements is.
-        if self.by_rounds(rtt) {
+        if self.by_rounds() {
             return SendClock::Acknowledgements;
         }
         self.own_clock().unwrap_or(self.clock_before)
@@ -268,13 +282,8 @@ impl While {
 
     /// Nearly all the time goes by in waits that last a round trip and end soon behind an acknowledgement: by
     /// chance that is rare. A host that pauses within its bursts has many short waits as well.
-    fn by_rounds(&self, rtt: &Rtt) -> bool {
-        let least_share = if i64::from(rtt.smoothed_ns) < THRESHOLDS.long_ns {
-            THRESHOLDS.by_rounds
-        } else {
-            THRESHOLDS.by_long_rounds
-        };
-        self.steps >= THRESHOLDS.least_steps && self.rounds_ns >= least_share * self.spans_ns
+    fn by_rounds(&self) -> bool {
+        self.steps >= THRESHOLDS.least_steps && self.rounds >= 0
     }
 
     fn sum(&self, kinds: &[WaitKind]) -> f64 {
@@ -312,7 +321,7 @@ impl While {
         } else {
             f64::from(self.acks.rtt_ns) / rtt.min_ns as f64
         };
-        let clock = self.clock(rtt);
+        let clock = self.clock();
         let timer = clock == SendClock::Own;
         let grows = inflation > THRESHOLDS.growing_queue
             || f64::from(self.flight) > THRESHOLDS.growing_flight * f64::from(self.flight_before);
@@ -335,7 +344,7 @@ impl While {
             widens: grows && self.flight_before > 0,
             lossy,
             own_pace: mixed && fast > THRESHOLDS.clumped && !grows && !lossy,
-            by_rounds: self.by_rounds(rtt),
+            by_rounds: self.by_rounds(),
             empties: self.sum(&[WaitKind::Empty, WaitKind::Alone]) > THRESHOLDS.rare * woken,
             alternates: !timer
                 && !grows
