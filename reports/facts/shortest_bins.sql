@@ -6,7 +6,7 @@
 -- has more to send waits no longer than a second: what a silence has beyond that is no part of the
 -- rate. Packets without a time of their own (`is_borrowed`) have that of another one: which bin
 -- they belong to is not known, so that no bin is shorter than the whole time. Coarse stamps leave
--- bins of whole multiples of their resolution. `largest_bytes` is null where no packet was merged.
+-- the bins of coarse_stamps. `largest_bytes` is null where no packet was merged.
 with
 
 kinds as (

@@ -209,8 +209,8 @@ def timeline(
             frame = tcp(*SENDER, *RECEIVER, kind, number, ack=1, payload=payload)
             packets.append((begin + (segments - 1 - left) * GAP_NS, frame))
             number += payload
-    for time, octets in acks:
-        frame = tcp(*RECEIVER, *SENDER, ACK, 1, ack=1 + octets, window=60_000, mss=MSS)
+    for time, acked_bytes in acks:
+        frame = tcp(*RECEIVER, *SENDER, ACK, 1, ack=1 + acked_bytes, window=60_000, mss=MSS)
         packets.append((time, frame))
     file = folder / "timeline.pcap"
     file.write_bytes(pcap(sorted((time + 20 * MS, frame) for time, frame in packets)))
@@ -291,8 +291,8 @@ def test_a_writer_that_wakes_up_late_is_limited_by_its_send_buffer(
         begin = acks[-2][0] + late_ns + jitter(number, late_ns // 4) if acks else MS
         for write in range(writes):
             sends.append(begin + write * 200_000)
-            octets = len(sends) * (11 * MSS + last)
-            acks.append((begin + RTT_NS + write * 3 * MS, octets))
+            acked_bytes = len(sends) * (11 * MSS + last)
+            acks.append((begin + RTT_NS + write * 3 * MS, acked_bytes))
     found = timeline(tmp_path, sends, acks, 12, last, every=1)
     # Slow start at its beginning may be the network's.
     assert found["sender"] > 0.7, found
@@ -312,10 +312,10 @@ def written(
     acks = []
     for number, time in enumerate(times):
         for pair in range(2, segments + 1, 2):
-            octets = (number * segments + pair) * MSS
+            acked_bytes = (number * segments + pair) * MSS
             later = (pair - 2) // 2 * (2 * period_ns // segments if even else 30_000)
             later += queue_ns if number >= 100 else 0
-            acks.append((time + ROUND + 400_000 + later + jitter(number, 11_000), octets))
+            acks.append((time + ROUND + 400_000 + later + jitter(number, 11_000), acked_bytes))
     return timeline(folder, times, acks, segments)
 
 

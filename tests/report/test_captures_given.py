@@ -1,4 +1,4 @@
-"""`flowsweep report` with captures in place of results: parsed as one run, and reported."""
+"""`flowsweep report` with captures in place of results parses them, and reports."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_capture_and_a_folder_of_captures_have_a_report(tmp_path: Path) -> Non
     assert report(tmp_path, "both")[0] == 0
     assert (tmp_path / path.strip()).read_bytes() == page
 
-    # Of other times, and then one alone.
+    # Captures of different times are runs of their own; the one that is left is a run again.
     _shift(tmp_path / "both" / "client.pcap", days=3)
     assert report(tmp_path, "both")[0] == 0
     totals = Warehouse(tmp_path / "results/both").rows("totals")
@@ -69,7 +69,7 @@ def test_a_capture_and_a_folder_of_captures_have_a_report(tmp_path: Path) -> Non
     assert (row["run"], row["host"]) == ("both", "server")
     page = (tmp_path / path.strip()).read_bytes()
 
-    # Of the same name, and somebody else's.
+    # Another folder of the same name does not replace these results.
     (tmp_path / "other").mkdir()
     shutil.move(tmp_path / "both", tmp_path / "other" / "both")
     code, _, errors = report(tmp_path, "other/both")
@@ -90,7 +90,7 @@ def test_a_damaged_capture_has_a_report_and_an_exit_code(tmp_path: Path) -> None
     ("name", "given", "run"),
     [
         ("sensor.conn.log", "logs", "logs"),
-        # As Zeek writes them where it is started.
+        # Zeek writes this name where it is started.
         ("conn.log", "logs", "logs"),
         ("conn.2026-11-24-10-00-00.log", "logs/conn.2026-11-24-10-00-00.log", "conn"),
     ],

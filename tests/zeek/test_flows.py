@@ -81,7 +81,7 @@ def test_show_tells_of_a_log(tmp_path: Path) -> None:
     assert shown[0]["counts"]["conn_state"] == {"SF": 1}
     (most, least) = shown[0]["largest"]
     assert (most["payload_bytes"], least["payload_bytes"]) == (20, 10)
-    # To the end of the connection.
+    # The time of the log lasts to the end of the connection.
     assert shown[0]["span_s"] == most["duration_ns"] / 1e9 > 0
 
 

@@ -42,7 +42,7 @@ def summarise(
     least = max((one.shortest_ns for one in merged.values()), default=0)
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
-    # Of shorter times no peak is known. Coarse stamps leave whole multiples of their resolution.
+    # Of shorter times no peak is known. Coarse stamps leave multiples of longer bins.
     step_ns = _coarse_bin_ns(resolution_ns, bin_ns) if resolution_ns > bin_ns else bin_ns
     shown_ns = step_ns * max(1, -(-least // step_ns))
     count = -(-(high - low) // shown_ns)

@@ -149,7 +149,7 @@ def _remove_others(directory: Path, kept: Collection[str]) -> None:
     """Removes runs of captures that are gone, or that were runs of other names."""
     for run in (directory / "runs").iterdir():
         if run.name not in kept:
-            # What somebody put there stays.
+            # A folder into which somebody put files is not empty, and stays.
             with suppress(OSError):
                 run.rmdir()
     for folder in layout.run_folders(directory / "tables"):

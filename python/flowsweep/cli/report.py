@@ -44,7 +44,7 @@ def report(
     Example: flowsweep report results/demo
 
     With a capture, or a folder with <host>.pcap of each host or with Zeek's logs: they are parsed
-    into results/<name> first. Captures of one time are one run; else each is a run of its own.
+    into results/<name> first. Hosts whose captures overlap in time are one run.
 
     Example: flowsweep report trace.pcap
 

@@ -66,8 +66,8 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
     for panel in found:
         series = None if context.stands_alone else panel.one
         lines.setdefault((series, panel.part), []).append(panel)
-    is_one_run = context.stands_alone and all(len(line) == 1 for line in lines.values())
-    if is_one_run:
+    is_one_line = context.stands_alone and all(len(line) == 1 for line in lines.values())
+    if is_one_line:
         # The directions of a single run stand side by side.
         lines = {(None, ""): [replace(one, title=f"{one.part}: {one.name}") for one in found]}
     columns = min(COLUMNS, max(2, *map(len, lines.values())))
@@ -76,9 +76,9 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
         drawn = [_draw(panel, quantity, span, place, columns) for place, panel in enumerate(line)]
         grid: Any = charts.concat(*drawn, columns=columns, spacing=GAP, align="all")
         names = [] if alone else [line[0].one.label]
-        parts = [] if is_one_run else [line[0].part]
-        share = [f"share of {quantity.counted} at or below (%)"] if number == 0 else []
-        title = ", ".join([*filter(None, [": ".join([*names, *parts])]), *share])
+        label = ": ".join([*names, *([] if is_one_line else [line[0].part])])
+        share = f"share of {quantity.counted} at or below (%)" if number == 0 else ""
+        title = ", ".join(filter(None, [label, share]))
         grids.append(grid.properties(title=charts.title(
             title, fontSize=12, fontWeight=500, color=theme.MUTED, offset=6, frame="bounds"
         )))  # fmt: skip

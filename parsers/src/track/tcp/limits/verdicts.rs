@@ -166,7 +166,7 @@ impl While {
                 -needed
             };
             let time = weight * 64.0 * span / rtt.smoothed_ns as f32;
-            self.rounds = self.rounds.saturating_add(time as i16);
+            self.rounds = self.rounds.saturating_add(time.round() as i16);
             self.steps = self.steps.saturating_add(1);
         }
         (self.last_span_ns, self.last_age_ns) = (span, age);
