@@ -55,7 +55,7 @@ def test_the_second_is_refused_and_the_first_goes_on(sweep, tmp_path):
         assert first.poll() is None, first.communicate()
         output = first.communicate()[0]
     assert second.returncode == 1
-    assert "results/mine: another sweep works here, and goes on" in waiting_output
+    assert "results/mine: another sweep or report works here" in waiting_output
     assert f"(process {first.pid})" in waiting_output
     assert "Traceback" not in waiting_output
     assert len(waiting_output.splitlines()) < 12, waiting_output

@@ -86,6 +86,44 @@ def test_a_damaged_capture_has_a_report_and_an_exit_code(tmp_path: Path) -> None
     assert (tmp_path / path.strip()).is_file()
 
 
+def test_a_file_that_is_no_capture_is_left_out_where_there_are_others(tmp_path: Path) -> None:
+    (tmp_path / "both").mkdir()
+    shutil.copy(FIRST, tmp_path / "both" / "client.pcap")
+    (tmp_path / "both" / "notes.pcap").write_text("no capture")
+    code, path, errors = report(tmp_path, "both")
+    assert code == 1
+    assert "error: both/notes.pcap: not a packet capture" in errors
+    assert "note: the report leaves out 1 file" in errors
+    (row,) = Warehouse((tmp_path / path.strip()).parent).rows("totals").to_dicts()
+    assert row["host"] == "client"
+
+
+def test_captures_of_several_times_are_parsed_once(tmp_path: Path) -> None:
+    """Their damage is reported once, and a numbered run takes no host's name."""
+    (tmp_path / "set").mkdir()
+    for name, days in (("set", 0), ("set-1", 9), ("a", 20), ("b", 20)):
+        capture = tmp_path / "set" / f"{name}.pcap"
+        shutil.copy(FIRST, capture)
+        _shift(capture, days)
+    cut = tmp_path / "set" / "set-1.pcap"
+    cut.write_bytes(cut.read_bytes()[:300])
+    code, path, errors = report(tmp_path, "set")
+    assert code == 1
+    assert errors.count("set-1.pcap: damaged") == 1
+    assert "note: runs of their own, as they do not overlap in time: set, set-1, set-2" in errors
+    hosts = Warehouse((tmp_path / path.strip()).parent).rows("run_quality")
+    expected = {("set", "set"), ("set-1", "set-1"), ("set-2", "a"), ("set-2", "b")}
+    assert set(hosts.select("run", "host").iter_rows()) == expected
+
+
+def test_results_to_compare_with_are_checked_before_captures_are_parsed(tmp_path: Path) -> None:
+    shutil.copy(FIRST, tmp_path / "one.pcap")
+    done = forks.run("flowsweep", "report", "one.pcap", "--against", "nowhere", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "nowhere: there are no tables here" in done.stderr
+    assert not (tmp_path / "results").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "given", "run"),
     [

@@ -377,7 +377,7 @@ def test_one_watches_at_a_time(folder, once, until):
         until((folder.parent / "results/ring/tables/runs.parquet").exists, "the tables")
         done = once()
         assert done.returncode == 2
-        assert "another sweep works here" in done.stderr
+        assert "another sweep or report works here" in done.stderr
     finally:
         first.kill()
         first.wait()

@@ -9,7 +9,7 @@ import states
 from trial import Subject, Trial
 
 #: What the second may say, of commands of which one at a time works on a folder.
-_REFUSED = re.compile(r"in use|another sweep works here")
+_REFUSED = re.compile(r"in use|another sweep or report works here")
 
 
 def run_twice(subject: Subject, number: int) -> Trial:

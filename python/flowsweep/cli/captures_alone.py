@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import shutil
 import sys
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from flowsweep.cli import ingest, progress_line
 from flowsweep.errors import FlowsweepError
-from flowsweep.files import layout, names, owned
+from flowsweep.files import file_sets, layout, names, owned
 from flowsweep.files.capture_names import stem
 from flowsweep.files.names import partition
-from flowsweep.parsing import DamagedCaptureError, Options, check
+from flowsweep.parsing import CaptureError, DamagedCaptureError, Options, check
 from flowsweep.runs import run_folder
 from flowsweep.runs.recordings import Recordings
+from flowsweep.units import counted
 from flowsweep.zeek import is_log
 
 
@@ -63,7 +67,8 @@ def _find_logs(path: Path, name: str) -> Recordings | None:
 def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
     """Parses captures into results/<name>; also returns the exit code so far.
 
-    Hosts whose captures overlap in time are one run; others are runs of their own.
+    Hosts whose captures overlap in time are one run; others are runs of their own. A capture that
+    cannot be read is left out where there are others.
 
     Args:
         path: Where they are.
@@ -84,19 +89,48 @@ def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
             remedy="move them, or work in another folder",
         )
     tables, runs = directory / "tables", directory / "runs"
+    readable, are_some_unreadable = _leave_out_unreadable(recordings)
     claim(directory)
     results.mark_captures(path, directory)
-    made, status = [recordings], _ingest(recordings, tables)
-    apart = [] if recordings.logs else _split_by_time(recordings, tables)
-    if len(apart) > 1:
-        made, status = apart, max(_ingest(one, tables) for one in apart)
-    kept = [one.run for one in made]
-    _remove_others(directory, kept)
+    status = max(_ingest(readable, tables), int(are_some_unreadable))
+    hosts_of_runs = {readable.run: [*readable.captures]}
+    if not readable.logs:
+        hosts_of_runs = _group_by_time(readable, tables)
+    if len(hosts_of_runs) > 1:
+        _divide(tables, readable.run, hosts_of_runs)
+        made = ", ".join(hosts_of_runs)
+        print(f"note: runs of their own, as they do not overlap in time: {made}", file=sys.stderr)
+    _remove_others(directory, hosts_of_runs)
     # A folder without run.json is a run that stands alone.
-    for run in kept:
+    for run in hosts_of_runs:
         (runs / run).mkdir(exist_ok=True)
     run_records.write_table(runs, tables / "runs.parquet", None)
     return directory, status
+
+
+def _leave_out_unreadable(recordings: Recordings) -> tuple[Recordings, bool]:
+    """What can be read, and whether that is less; prints why a capture cannot.
+
+    Raises:
+        FlowsweepError: Nothing can be read.
+    """
+    captures: dict[str, list[Path]] = {}
+    errors: list[CaptureError] = []
+    for host, files in recordings.captures.items():
+        for path in files:
+            try:
+                check([path])
+            except CaptureError as error:
+                errors.append(error)
+            else:
+                captures.setdefault(host, []).append(path)
+    if errors and not captures and not recordings.logs:
+        raise errors[0]
+    for refusal in errors:
+        print(f"error: {refusal}", file=sys.stderr)
+    if errors:
+        print(f"note: the report leaves out {counted(len(errors), 'file')}", file=sys.stderr)
+    return replace(recordings, captures=captures), bool(errors)
 
 
 def _ingest(recordings: Recordings, tables: Path) -> int:
@@ -110,8 +144,8 @@ def _ingest(recordings: Recordings, tables: Path) -> int:
         return damaged.exit_code
 
 
-def _split_by_time(recordings: Recordings, tables: Path) -> list[Recordings]:
-    """The hosts whose captures overlap in time, directly or by way of others, as runs.
+def _group_by_time(recordings: Recordings, tables: Path) -> dict[str, list[str]]:
+    """The hosts of each run: those whose captures overlap in time, directly or by way of others.
 
     Of several such runs a host without packets is one more.
     """
@@ -133,16 +167,33 @@ def _split_by_time(recordings: Recordings, tables: Path) -> list[Recordings]:
             groups.append([])
         groups[-1].append(host)
         latest = last if latest is None else max(latest, last)  # type: ignore[type-var]
-    if len(groups) > 1:
-        groups += empty
-    return [
-        Recordings(
-            hosts[0] if len(hosts) == 1 else f"{recordings.run}-{number}",
-            {host: recordings.captures[host] for host in hosts},
-            {},
-        )
-        for number, hosts in enumerate(groups, 1)
-    ]
+    if len(groups) < 2:
+        return {recordings.run: [*recordings.captures]}
+    return _name_runs(recordings, groups + empty)
+
+
+def _name_runs(recordings: Recordings, groups: list[list[str]]) -> dict[str, list[str]]:
+    """A run of one host has its name; others are numbered."""
+    numbers = (
+        name
+        for number in itertools.count(1)
+        if (name := f"{recordings.run}-{number}") not in recordings.captures
+    )
+    return {hosts[0] if len(hosts) == 1 else next(numbers): hosts for hosts in groups}
+
+
+def _divide(tables: Path, run: str, hosts_of_runs: dict[str, list[str]]) -> None:
+    """Gives each of `hosts_of_runs` the tables of its hosts, which are those of `run` so far."""
+    whole = tables / partition("run", run)
+    # A host may have the name of the folder, and its run replaces what the others are taken from.
+    for name in sorted(hosts_of_runs, key=lambda name: name == run):
+        place = partition("run", name)
+        with file_sets.file_set(tables, place, [place], is_alone=False) as folder:
+            for host in hosts_of_runs[name]:
+                host_folder = partition("host", host)
+                shutil.copytree(
+                    whole / host_folder, folder / place / host_folder, copy_function=os.link
+                )
 
 
 def _remove_others(directory: Path, kept: Collection[str]) -> None:

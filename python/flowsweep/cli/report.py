@@ -72,6 +72,8 @@ def report(
         from flowsweep.render.live import assets
 
         assets.find()
+    if against:
+        Warehouse(against)
     status = 0
     if recordings := captures_alone.find(directory):
         directory, status = captures_alone.write_results(directory, recordings)

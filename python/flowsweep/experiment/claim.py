@@ -1,4 +1,4 @@
-"""One sweep at a time works on a folder of results."""
+"""One sweep, or report of captures, at a time works on a folder of results."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def claim(results: Path) -> int:
     finally:
         os.close(descriptor)
     raise FlowsweepError(
-        f"{results}: another sweep works here, and goes on",
+        f"{results}: another sweep or report works here",
         found=user,
         expected="one at a time",
-        remedy="wait until it is done, and start this one again",
+        remedy="wait until it is done, and start again",
     )
