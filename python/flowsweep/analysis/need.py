@@ -21,6 +21,8 @@ MAX_VARIATION = 0.10
 # Tried points that are further apart than this factor are printed before the number between them.
 FAR = 1.5
 TOO_FEW = "where an interval needs"
+#: States of a threshold whose estimate is stated.
+ESTIMATED = ("found", "one-sided")
 EMULATOR_OFF = "the emulator was off by more than 5 % at the deciding points"
 
 

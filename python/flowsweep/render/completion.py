@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
+from flowsweep.analysis.need import ESTIMATED
 from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import axes, brackets, charts, completion_caption, theme
 from flowsweep.render.figure import Context, Figure, empty, sentence, values
@@ -273,7 +274,7 @@ def _threshold_marks(
     thresholds = context.select_series(context.rows("thresholds"), one).filter(
         (pl.col("axis") == axis.name)
         & (pl.col("outcome") == COMPLETION)
-        & pl.col("state").is_in(["found", "one-sided"])
+        & pl.col("state").is_in(ESTIMATED)
     )
     if thresholds["buffer_bytes"].n_unique() > 1:
         return []

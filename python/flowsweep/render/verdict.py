@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.analysis.need import ESTIMATED
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.lists import join_words, shorten_list
 from flowsweep.outcome_names import COMPLETION
@@ -290,7 +291,7 @@ def _application(label: str, row: dict[str, Any], app_rows: list[dict[str, Any]]
     buffer = row["buffer_bytes"]
     found = []
     first = {axis: by[axis, True] for axis in axes}
-    known_axes = [axis for axis in axes if first[axis]["state"] in ("found", "one-sided")]
+    known_axes = [axis for axis in axes if first[axis]["state"] in ESTIMATED]
     if known_axes:
         needs = [
             threshold_words.need(first[axis], is_first=axis == known_axes[0]) for axis in known_axes

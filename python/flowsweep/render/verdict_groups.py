@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowsweep import numbers
+from flowsweep.analysis.need import ESTIMATED
 from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import threshold_words
 
 Row = dict[str, Any]
 #: A label with a short problem names it; a longer one is in the table below.
 MAX_NAME = 24
-KNOWN = ("found", "one-sided")
 
 
 def name(app: str, label: str, problems: int) -> str:
@@ -33,7 +33,7 @@ def others(count: int, own: Sequence[Row]) -> str:
     parts = []
     for axis in threshold_words.AXES:
         rows = [row for row in own if row["axis"] == axis and row["level"] < 1.3]
-        known = sorted(row["estimate"] for row in rows if row["state"] in KNOWN)
+        known = sorted(row["estimate"] for row in rows if row["state"] in ESTIMATED)
         if not known:
             continue
         low, high = numbers.estimate(known[0]), numbers.estimate(known[-1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from flowsweep import numbers
-from flowsweep.analysis.need import TOO_FEW
+from flowsweep.analysis.need import ESTIMATED, TOO_FEW
 from flowsweep.render import brackets, outcome_words
 from flowsweep.render.tables import (
     Column,
@@ -77,7 +77,7 @@ def _threshold_cell(found: list[Row]) -> str:
         return numbers.NONE
     row = found[0]
     state = row["state"]
-    if state in ("found", "one-sided"):
+    if state in ESTIMATED:
         first = numbers.estimate(row["estimate"])
         if row["low"] is not None or row["high"] is not None:
             second = brackets.span(row["low"], row["high"])

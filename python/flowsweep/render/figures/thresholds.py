@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from flowsweep import numbers
+from flowsweep.analysis.need import ESTIMATED
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.render import axes, brackets, charts, cuts, outcome_words, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
@@ -22,8 +23,6 @@ WIDEST = 500
 # Pixels for names at the left; what they leave goes to the plot.
 LEAST_LEFT, MOST_LEFT, BOTH = 90, 290, 660
 LETTER = 6.3
-# States with an estimate that is believed.
-KNOWN = ("found", "one-sided")
 # The name stands in the first of the two rows of an application.
 ROW_NAME = "indexof(datum.label, ', 50 %') > 0 ? '50 %' : datum.label"
 AXES = (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)"))
@@ -200,7 +199,7 @@ def _draw_estimate(
     row: dict[str, Any], one: Series, place: Place, about: str
 ) -> Iterator[charts.Chart]:
     """A point, filled for 10 %; an arrow at the edge where no tried point was so much worse."""
-    if row["state"] in KNOWN:
+    if row["state"] in ESTIMATED:
         at = charts.Chart(values([{"row": place.row_name, "x": row["estimate"], TIP: about}]))
         shape: dict[str, Any] = {"size": 60, "shape": one.shape}
         if row["level"] < 1.3:
@@ -218,7 +217,7 @@ def _draw_estimate(
 
 def _draw_words(row: dict[str, Any], one: Series, place: Place, words: str) -> charts.Chart:
     """The threshold in words at the right; in italics where there is no estimate."""
-    is_known = row["state"] in KNOWN
+    is_known = row["state"] in ESTIMATED
     text = charts.Chart(values([{"row": place.row_name, "text": words}])).mark(
         "text",
         align="left",
@@ -230,11 +229,11 @@ def _draw_words(row: dict[str, Any], one: Series, place: Place, words: str) -> c
 
 def _is_by_medians(row: dict[str, Any]) -> bool:
     """Whether it is stated with too few runs for an interval."""
-    return row["state"] in KNOWN and row["low"] is None and row["high"] is None
+    return row["state"] in ESTIMATED and row["low"] is None and row["high"] is None
 
 
 def _has_bar(row: dict[str, Any]) -> bool:
-    return _is_bracketed(row) or (row["state"] in KNOWN and not _is_by_medians(row))
+    return _is_bracketed(row) or (row["state"] in ESTIMATED and not _is_by_medians(row))
 
 
 def _is_bracketed(row: dict[str, Any]) -> bool:
@@ -246,7 +245,7 @@ def _is_bracketed(row: dict[str, Any]) -> bool:
 def describe(row: dict[str, Any], unit: str) -> str:
     """One threshold in a few words."""
     state = row["state"]
-    if state in KNOWN:
+    if state in ESTIMATED:
         return brackets.brief(row, unit)
     if state == "never":
         side = ">" if row["axis"] == "rtt" else "<"
