@@ -48,3 +48,19 @@ def test_root_without_capabilities_is_not_advised_to_become_root(namespaces):
     assert done.returncode == 1
     assert "root without its capabilities" in finding["text"]
     assert "run as root" not in finding["remedy"]
+
+
+def test_the_whole_check_tries_every_part_in_a_testbed(namespaces):
+    """Whether the emulator is in time depends on what else this machine does."""
+    done = subprocess.run(
+        [*FLOWSWEEP, "testbed", "check", "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    findings = {one["name"]: one for one in json.loads(done.stdout)["findings"]}
+    assert findings["namespaces"]["level"] == "ok", done.stdout
+    assert "not tested" not in done.stdout
+    assert "measured" in findings["link emulator"]["text"]
+    assert "packets" in findings["capture"]["text"]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import file_sets
 from flowsweep.testbed import launch, lock
 from flowsweep.testbed.checks import permission
 from flowsweep.testbed.checks.finding import Finding
 from flowsweep.testbed.namespaces import isolation
-from flowsweep.testbed.spec import STATE, HostSpec, LimitsSpec, LinkSpec, Spec
+from flowsweep.testbed.spec import HostSpec, LimitsSpec, LinkSpec, Spec
 
 RTT_NS = 2_000_000
 RATE_BIT_S = 100e6
@@ -29,8 +31,11 @@ def check(say: Callable[[str], None]) -> list[Finding]:
     except FlowsweepError:
         program = []
     try:
-        with lock.exclusive("a testbed check", say) as held:
-            _, facts = isolation.run(_bed(program), "check", held, say)
+        with (
+            lock.exclusive("a testbed check", say) as held,
+            file_sets.scratch_folder() as folder,
+        ):
+            _, facts = isolation.run(_bed(program, folder), "check", held, say)
     except FlowsweepError as error:
         # A remedy that names this very command helps nobody.
         remedy = None if error.remedy == "flowsweep testbed check" else error.remedy
@@ -58,7 +63,7 @@ def _list_untested(why: str) -> list[Finding]:
     ]
 
 
-def _bed(program: list[str]) -> Spec:
+def _bed(program: list[str], folder: Path) -> Spec:
     hosts = [
         HostSpec("a", "here", "10.77.1.1", "10.99.0.2", "02:77:00:00:01:01"),
         HostSpec("b", "there", "10.77.2.1", "10.99.0.3", "02:77:00:00:02:01"),
@@ -66,7 +71,7 @@ def _bed(program: list[str]) -> Spec:
     return Spec(
         hosts=hosts,
         links=[LinkSpec("here", "there", RTT_NS, RATE_BIT_S, 262_144)],
-        folder=str(STATE / "t"),
+        folder=str(folder),
         timeout_s=20.0,
         ranks=[host.name for host in hosts],
         program=program,
