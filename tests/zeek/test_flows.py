@@ -60,6 +60,16 @@ def test_a_connection_becomes_the_flows_that_sent_packets(tmp_path: Path) -> Non
     assert rows["community_id"].null_count() == 3
 
 
+def test_payload_that_no_packet_could_carry_is_unknown(tmp_path: Path) -> None:
+    """Zeek counts bytes of TCP by sequence numbers, which a stray RST has made up."""
+    reset = CONN | {"conn_state": "RSTOS0", "history": "SR", "orig_bytes": 4_294_967_000}
+    missed = CONN | {"id.orig_p": 1, "resp_bytes": 1_176, "missed_bytes": 1_000}
+    file = write(tmp_path / "conn.log", reset, missed)
+    assert run("parse", file, "-o", tmp_path / "out").returncode == 0
+    rows = pl.read_parquet(tmp_path / "out/flows.parquet")
+    assert rows["payload_bytes"].to_list() == [None, 20, 10, 1_176]
+
+
 def test_flows_of_zeek_are_read_as_tables_are(tmp_path: Path) -> None:
     run("parse", write(tmp_path / "conn.log", CONN), "-o", tmp_path / "out")
     assert pl.DataFrame(flowsweep.read_flows(tmp_path / "out")).height == 2

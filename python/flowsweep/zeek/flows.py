@@ -118,6 +118,9 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
     has_ports = protocol.is_in(["tcp", "udp"])
     is_tcp = (protocol == "tcp") & history.is_not_null()
     fin = history.str.contains("f" if is_backward else "F", literal=True)
+    # Zeek takes the bytes of TCP from sequence numbers, which a stray RST may have made up.
+    payload, ip_bytes = pl.col(f"{here}_bytes"), pl.col(f"{here}_ip_bytes")
+    is_impossible = is_tcp & (payload > ip_bytes + pl.col("missed_bytes").fill_null(0))
     lasted = pl.col("duration").fill_null(pl.duration(nanoseconds=0))
 
     def port(side: str) -> pl.Expr:
@@ -137,8 +140,8 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
         (pl.col("ts") + lasted).alias("last_time"),
         lasted.dt.total_nanoseconds().alias("duration_ns"),
         pl.col(f"{here}_pkts").alias("packets"),
-        pl.col(f"{here}_ip_bytes").alias("ip_bytes"),
-        pl.col(f"{here}_bytes").alias("payload_bytes"),
+        ip_bytes.alias("ip_bytes"),
+        pl.when(~is_impossible.fill_null(value=False)).then(payload).alias("payload_bytes"),
         pl.when(is_tcp)
         .then(
             pl.when(history.str.contains("[SsHh]"))
