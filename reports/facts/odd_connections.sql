@@ -1,5 +1,6 @@
 -- One row per host captured: how many of its TCP connections look like another one that was
--- recorded again, and how many have packets of one direction alone. `flowsweep show` counts the
+-- recorded again, or have packets of one direction alone. Of UDP count those with the packets of
+-- another one behind another address. `flowsweep show` counts the
 -- same of one file: flowsweep.analysis.odd_connections.
 with
 
@@ -9,7 +10,7 @@ ways as (
         direction = 'forward' as is_forward,
         packets > syn_packets + rst_packets as goes_on,
     from stg_flows
-    where protocol = 'tcp'
+    where protocol in ('tcp', 'udp')
 ),
 
 described as (
@@ -17,6 +18,7 @@ described as (
         run,
         host,
         connection,
+        any_value(protocol) = 'tcp' as is_tcp,
         any_value(src_ip) filter (is_forward) as src_ip,
         any_value(src_port) filter (is_forward) as src_port,
         any_value(dst_ip) filter (is_forward) as dst_ip,
@@ -38,7 +40,9 @@ described as (
         sum(packets) as packets,
         sum(payload_bytes) as payload_bytes,
         -- attempts that nobody answered are whole
-        count(*) filter (packets > 0) = 1 and bool_or(goes_on) as is_one_way,
+        is_tcp
+        and count(*) filter (packets > 0) = 1
+        and bool_or(goes_on) as is_one_way,
     from ways
     group by run, host, connection
 ),
@@ -47,10 +51,11 @@ described as (
 connections as (
     select
         *,
+        coalesce(sizes.packets_back, 0) > 0 as is_answered,
         hash(src_ip, src_port, dst_ip, dst_port, vlan, tunnel, tunnel_id)
             as ports,
-        hash(src_ip, src_port, sizes) as source,
-        hash(dst_ip, dst_port, sizes) as target,
+        hash(is_tcp, src_ip, src_port, sizes) as source,
+        hash(is_tcp, dst_ip, dst_port, sizes) as target,
     from described
 ),
 
@@ -86,14 +91,17 @@ translated as (
         and src_ip <> before_target[3] as is_other_source,
     from alike
     -- connections of fewer packets may be alike by chance
-    where packets >= 10 and payload_bytes > 0
+    where
+        packets >= 10 and payload_bytes > 0
+        -- one sender of datagrams to several receivers is no translation
+        and (is_tcp or is_answered)
     window
         same_source as (
-            partition by run, host, src_ip, src_port, sizes
+            partition by run, host, is_tcp, src_ip, src_port, sizes
             order by first_ns, connection
         ),
         same_target as (
-            partition by run, host, dst_ip, dst_port, sizes
+            partition by run, host, is_tcp, dst_ip, dst_port, sizes
             order by first_ns, connection
         )
 ),
@@ -113,8 +121,10 @@ shared as (
         and abs(lasted_ns - lag(lasted_ns) over ports) <= 1000000 as is_alike,
     from connections
     where
-        ports in (
+        is_tcp
+        and ports in (
             select ports from connections
+            where is_tcp
             group by ports
             having count(*) > 1
         )

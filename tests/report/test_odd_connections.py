@@ -68,6 +68,53 @@ def test_show_and_report_count_each_kind(kind: str, tmp_path: Path) -> None:
     assert shown[kind] == 1
 
 
+def make_flows(connections: list[dict[str, Any]]) -> pl.DataFrame:
+    """The table `flows` of connections, in two directions where both have packets."""
+    rows = [
+        tiny.flow(
+            *(ends if direction == "forward" else ends[::-1]),
+            connection=number,
+            direction=direction,
+            protocol=one["protocol"],
+            src_port=1000 if direction == "forward" else 2000,
+            dst_port=2000 if direction == "forward" else 1000,
+            first_time=tiny.T0 + one["first_ms"] * MS,
+            last_time=tiny.T0 + (one["first_ms"] + one["lasts_ms"]) * MS,
+            vlan=one["vlan"],
+            tunnel=None,
+            tunnel_id=None,
+            packets=packets,
+            ip_bytes=packets * 100,
+            payload_bytes=one["payload_bytes"],
+            syn_packets=1 if one["protocol"] == "tcp" else None,
+            rst_packets=0 if one["protocol"] == "tcp" else None,
+        )
+        for number, one in enumerate(connections)
+        for ends in [(one["source"], one["target"])]
+        for direction, packets in zip(("forward", "backward"), one["packets"], strict=True)
+        if packets
+    ]
+    times = pl.col("first_time", "last_time").cast(tiny.TIME)
+    return pl.DataFrame(rows, infer_schema_length=None).with_columns(times)
+
+
+@pytest.mark.parametrize(
+    ("packets", "translated"), [((12, 12), 1), ((12, 0), 0)], ids=["both ways", "one way"]
+)
+def test_datagrams_behind_another_address_are_counted_where_they_are_answered(
+    packets: tuple[int, int], translated: int, tmp_path: Path
+) -> None:
+    """One sender of datagrams to several receivers is no translation."""
+    one = {
+        "first_ms": 0, "lasts_ms": 600, "vlan": None, "packets": packets, "payload_bytes": 500,
+        "protocol": "udp", "source": "10.0.0.1",
+    }  # fmt: skip
+    ends = [{"target": "10.0.0.2"}, {"target": "10.9.0.2"}]
+    shown, reported = show_and_report(make_flows([one | end for end in ends]), tmp_path)
+    assert shown == reported
+    assert shown == dict.fromkeys(ODD_CONNECTIONS, 0) | {"translated_connections": translated}
+
+
 @settings(max_examples=15, deadline=None)
 @given(
     connections=st.lists(
@@ -79,6 +126,7 @@ def test_show_and_report_count_each_kind(kind: str, tmp_path: Path) -> None:
             "vlan": st.sampled_from([None, 7]),
             "packets": st.sampled_from([(10, 10), (10, 0), (0, 12), (2, 3), (1, 0)]),
             "payload_bytes": st.sampled_from([0, 500]),
+            "protocol": st.sampled_from(["tcp", "tcp", "udp"]),
         }),
         min_size=1, max_size=12,
     )
@@ -86,30 +134,6 @@ def test_show_and_report_count_each_kind(kind: str, tmp_path: Path) -> None:
 def test_show_and_report_count_the_same_of_any_connections(
     tmp_path_factory: pytest.TempPathFactory, connections: list[dict[str, Any]]
 ) -> None:
-    rows = [
-        tiny.flow(
-            *(ends if direction == "forward" else ends[::-1]),
-            connection=number,
-            direction=direction,
-            src_port=1000 if direction == "forward" else 2000,
-            dst_port=2000 if direction == "forward" else 1000,
-            first_time=tiny.T0 + one["first_ms"] * MS,
-            last_time=tiny.T0 + (one["first_ms"] + one["lasts_ms"]) * MS,
-            vlan=one["vlan"],
-            tunnel=None,
-            tunnel_id=None,
-            packets=packets,
-            ip_bytes=packets * 100,
-            payload_bytes=one["payload_bytes"],
-            syn_packets=1,
-            rst_packets=0,
-        )
-        for number, one in enumerate(connections)
-        for ends in [(one["source"], one["target"])]
-        for direction, packets in zip(("forward", "backward"), one["packets"], strict=True)
-        if packets
-    ]
-    times = pl.col("first_time", "last_time").cast(tiny.TIME)
-    flows = pl.DataFrame(rows, infer_schema_length=None).with_columns(times)
+    flows = make_flows(connections)
     shown, reported = show_and_report(flows, tmp_path_factory.mktemp("odd"))
     assert shown == reported

@@ -111,15 +111,22 @@ REFUSED = (
     ("stray_rst_packets", "RST outside the window"),
 )
 
-#: Kinds of odd TCP connections, and the note that follows their number.
+#: Kinds of odd connections: the noun that follows their number, and what is odd.
 ODD_CONNECTIONS = {
-    "one_way_connections": "with packets of one direction alone: what came back and round-trip"
-    " times are unknown",
-    "translated_connections": "with the packets, bytes and times of another one, and another"
-    " address at one end: captured on both sides of an address translation (NAT)? Rates and totals"
-    " then count it twice",
-    "alike_connections": "with the same packets, bytes and duration as the one before on the same"
-    " ports, less than a second later: may have been recorded twice",
-    "simultaneous_connections": "on the ports of another one at the same time: does a firewall"
-    " between two places that were captured rewrite sequence numbers?",
-}
+    "one_way_connections": ("TCP connection", (
+        "with packets of one direction alone: what came back and round-trip times are unknown"
+    )),
+    "translated_connections": ("connection", (
+        "with the packets, bytes and times of another one, and another address at one end:"
+        " captured on both sides of an address translation (NAT)? Rates and totals then count it"
+        " twice"
+    )),
+    "alike_connections": ("TCP connection", (
+        "with the same packets, bytes and duration as the one before on the same ports, less than"
+        " a second later: may have been recorded twice"
+    )),
+    "simultaneous_connections": ("TCP connection", (
+        "on the ports of another one at the same time: does a firewall between two places that"
+        " were captured rewrite sequence numbers?"
+    )),
+}  # fmt: skip

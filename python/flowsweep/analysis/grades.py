@@ -322,10 +322,10 @@ def _check_flows(facts: Mapping[str, Any]) -> Iterator[Note]:
     if midstream:
         line = f"{counted(midstream, 'connection')} without a captured SYN"
         yield Note("midstream_connections", line, "B")
-    for key, text in ODD_CONNECTIONS.items():
+    for key, (noun, text) in ODD_CONNECTIONS.items():
         number = _number(facts, key)
         if number:
-            yield Note(key, f"{counted(number, 'TCP connection')} {text}", "B")
+            yield Note(key, f"{counted(number, noun)} {text}", "B")
 
 
 #: What the report's SQL sees of it: see `flowsweep.warehouse.computed`.

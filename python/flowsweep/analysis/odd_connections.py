@@ -1,4 +1,4 @@
-"""Counts TCP connections that look recorded twice, or of which one direction is missing.
+"""Counts connections that look recorded twice, or of which one direction is missing.
 
 `flowsweep show` uses these counts; `reports/facts/odd_connections.sql` makes the same ones for the
 report.
@@ -26,7 +26,7 @@ TELLING_PACKETS = 10
 
 
 def count(flows: pl.DataFrame) -> dict[str, int]:
-    """Counts the odd TCP connections of one capture.
+    """Counts the odd connections of one capture: of TCP, and where addresses changed of UDP too.
 
     Args:
         flows: The table `flows`.
@@ -39,7 +39,9 @@ def count(flows: pl.DataFrame) -> dict[str, int]:
     """
     import polars as pl
 
-    connections = _describe_connections(flows)
+    connections = _describe_connections(flows.filter(protocol="tcp"))
+    # One sender of datagrams to several receivers is no translation.
+    datagrams = _describe_connections(flows.filter(protocol="udp")).filter("is_answered")
     shared = _select_shared(connections, ENDS).with_columns(
         ended=pl.col("last_time").cum_max().shift(1).over(ENDS),
         since=pl.col("first_time").diff().over(ENDS),
@@ -55,7 +57,7 @@ def count(flows: pl.DataFrame) -> dict[str, int]:
     )
     return {
         "one_way_connections": connections.filter("is_one_way").height,
-        "translated_connections": _count_translated(connections),
+        "translated_connections": sum(map(_count_translated, (connections, datagrams))),
         "simultaneous_connections": shared.filter(pl.col("first_time") < pl.col("ended")).height,
         "alike_connections": shared.filter(is_alike).height,
     }
@@ -65,16 +67,16 @@ def count_reused_ports(flows: pl.DataFrame) -> int:
     """Counts TCP connections that begin after an earlier one on the same ports ended."""
     import polars as pl
 
-    shared = _select_shared(_describe_connections(flows), ENDS)
+    shared = _select_shared(_describe_connections(flows.filter(protocol="tcp")), ENDS)
     ended = pl.col("last_time").cum_max().shift(1).over(ENDS)
     return shared.filter(pl.col("first_time") >= ended).height
 
 
 def _describe_connections(flows: pl.DataFrame) -> pl.DataFrame:
-    """Makes one row per TCP connection, in order of their beginning."""
+    """Makes one row per connection, in order of their beginning."""
     import polars as pl
 
-    rows = flows.filter(protocol="tcp").with_columns(
+    rows = flows.with_columns(
         has_packets=pl.col("packets") > 0,
         goes_on=pl.col("packets") > pl.col("syn_packets") + pl.col("rst_packets"),
     )
@@ -91,6 +93,7 @@ def _describe_connections(flows: pl.DataFrame) -> pl.DataFrame:
             sizes=pl.struct(*SIZES, *(f"{name}_back" for name in SIZES)),
             is_one_way=pl.sum_horizontal("has_packets", "has_packets_back").eq(1)
             & pl.any_horizontal("goes_on", "goes_on_back"),
+            is_answered=pl.col("packets_back") > 0,
         )
         .sort("first_time", "connection")
     )
