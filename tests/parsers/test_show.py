@@ -226,6 +226,18 @@ def test_brackets_in_a_name_are_not_markup(
     assert shown(tmp_path / "a[red]b.pcap", pcap([]), capsys)[0].startswith("a[red]b.pcap  ")
 
 
+def test_bins_of_other_hosts_are_empty_for_this_one(tmp_path: Path) -> None:
+    others = ("10.7.0.1", 1000), ("10.7.0.2", 80)
+    frames = [(number, tcp(*CLIENT, *SERVER, seq=number, payload=1)) for number in range(20)]
+    frames += [
+        (number * 10_000_000, tcp(*others[0], *others[1], seq=number, payload=1))
+        for number in range(1, 10)
+    ]
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap(frames))
+    assert summarise(path).empty_bins == pytest.approx(0.9)
+
+
 @pytest.mark.usefixtures("narrow")
 def test_no_rate_rests_on_packets_without_a_time_of_their_own(
     capsys: pytest.CaptureFixture[str],

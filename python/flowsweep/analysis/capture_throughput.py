@@ -70,9 +70,8 @@ def summarise(
         if duration_s * 1e9 >= bin_ns:
             found[f"mean_{way}_mbit_s"] = float(own["wire_bytes"].sum()) * 8e3 / length_ns
         filled |= set(per_bin["number"])
-    others = bins.select(number=(pl.col("bin_start").dt.epoch("ns") - low) // shown_ns)
     # A merged packet at the beginning was under way before the capture began.
-    filled = {number for number in filled if number >= 0} | set(others["number"])
+    filled = {number for number in filled if number >= 0}
     return found | {"empty_bins": 1 - len(filled) / count}
 
 
