@@ -101,6 +101,17 @@ def test_what_the_intervals_assume_is_stated() -> None:
     assert verdict([threshold("rate")], [REQUIREMENT], labels).assumed == []
 
 
+def test_a_drift_that_few_runs_would_not_show_is_not_called_absent() -> None:
+    wide = {"noise": "pooled", "spread": 0.2, "noise_reason": None, "low": 3.0, "high": 4.0,
+            "drift": -0.13, "drift_low": -0.28, "drift_high": 0.018, "drift_p": 0.07}  # fmt: skip
+    labels = {("lu", ""): "lu"}
+    assumed = verdict([threshold("rtt", **wide)], [REQUIREMENT], labels).assumed
+    assert assumed[-1] == (
+        "no drift, which these runs neither show nor rule out (95 % interval of the change from "
+        "first run to last: lu \N{MINUS SIGN}28 % to +1.8 %)"
+    )
+
+
 NOT_COVERED = "the intervals do not cover that"
 SLOWER = "no drift, but runs of lu became 3.1 % slower from first to last (p = 0.0042)"
 FASTER = "no drift, but runs of lu became 12 % faster from first to last (p < 0.001)"
@@ -407,7 +418,7 @@ def lightpath(app: str, number: int, peak: int, **changes: Any) -> dict[str, Any
         "app": app, "problem": "", "site_a": "east", "site_b": "west", "is_baseline": True,
         "is_rate_assumed": False, "doubtful_runs": 0, "lightpath_mbit_s": 100.0,
         "p99_lightpaths": number, "peak_lightpaths": peak, "is_supply_limited": False,
-        "capacity_mbit_s": None, "peak_mbit_s": 100.0 * peak,
+        "capacity_mbit_s": None, "peak_mbit_s": 100.0 * peak, "p50_mbit_s": 10.0,
     }  # fmt: skip
     return row | changes
 
@@ -451,19 +462,27 @@ def test_who_fills_the_links_might_use_more() -> None:
     )
 
 
+def test_who_takes_all_that_the_links_have_has_no_need_that_is_known() -> None:
+    bulk = {"capacity_mbit_s": 100.0, "p50_mbit_s": 98.0, "is_supply_limited": True}
+    assert lightpaths(lightpath("iperf3", 2, 2, **bulk)) == (
+        "At the baseline, iperf3 fills 1 lightpath of 100 Mbit/s between the sites, and a faster "
+        "path would carry more."
+    )
+
+
 def test_links_that_carried_all_are_enough() -> None:
     """Two lightpaths were called for where one had carried it."""
     burst = {"is_supply_limited": True, "peak_mbit_s": 177.4}
     assert lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=100.0, **burst)) == (
         "At the baseline, 1 lightpath of 100 Mbit/s between the sites carries all that lu sends, "
-        "but in bursts of up to 177 Mbit/s, which queue before the link: a faster one might carry "
-        "more."
+        "but in bursts of up to 177 Mbit/s, which queue before the link or are dropped there: a "
+        "faster one might carry more."
     )
     farm = lightpath("farm", 2, 3, capacity_mbit_s=100.0, peak_mbit_s=231.4)
     assert lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=100.0, **burst), farm) == (
         "At the baseline, 1 lightpath of 100 Mbit/s between the sites carries all that lu and farm "
-        "send, but in bursts of up to 231 Mbit/s, which queue before the link: a faster one might "
-        "carry more."
+        "send, but in bursts of up to 231 Mbit/s, which queue before the link or are dropped "
+        "there: a faster one might carry more."
     )
     two = lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=200.0, **burst))
     assert two.startswith(

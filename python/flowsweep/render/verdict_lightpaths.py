@@ -12,6 +12,8 @@ from flowsweep.lists import join_words, shorten_list
 
 Row = dict[str, Any]
 MAX_APPS = 4
+#: An application that sends as much half of the time takes all that the links have.
+FULL = 0.9
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Answer:
         peak: So many carry it all the time; 0 where that is not known.
         is_filled: The peak comes near to what the links carry.
         is_burst: In front of the links more was sent than they carry, for 1 % of the time.
+        is_full: Half of the time they carry hardly more than what was sent.
     """
 
     rate_mbit_s: float
@@ -31,6 +34,7 @@ class Answer:
     peak: int
     is_filled: bool
     is_burst: bool = False
+    is_full: bool = False
 
 
 def sentence(
@@ -56,7 +60,9 @@ def sentence(
         is_filled = any(row["is_supply_limited"] for row in own)
         number, carried_by = max(most["p99_lightpaths"], 1), _links(most)
         rate_mbit_s = most["lightpath_mbit_s"]
-        if carried_by is not None and number > carried_by:
+        if _fills_links(most):
+            answer = Answer(rate_mbit_s, carried_by or number, 0, is_filled, is_full=True)
+        elif carried_by is not None and number > carried_by:
             # Bursts are captured in front of the links, which did carry them.
             answer = Answer(rate_mbit_s, carried_by, peak=0, is_filled=False, is_burst=True)
             bursts[answer] = max(bursts.get(answer, 0), most["peak_mbit_s"])
@@ -85,6 +91,12 @@ def _links(row: Row) -> int | None:
     return None if capacity is None else math.ceil(capacity / row["lightpath_mbit_s"] - 1e-9)
 
 
+def _fills_links(row: Row) -> bool:
+    """Whether the median of what was sent is near what the links carry."""
+    capacity = row["capacity_mbit_s"]
+    return capacity is not None and row["p50_mbit_s"] >= FULL * capacity
+
+
 def _is_merged(row: Row) -> bool:
     """Whether one merged packet takes longer than the time over which the demand was measured."""
     return row.get("shortest_ms") is not None and row["shortest_ms"] > row["step_ms"]
@@ -97,12 +109,18 @@ def _describe_answer(
     carry = "carries" if answer.number == 1 else "carry"
     send = "sends" if len(named) == 1 else "send"
     rate = f"{numbers.plain(answer.rate_mbit_s)} Mbit/s"
+    if answer.is_full:
+        fill = "fills" if len(named) == 1 else "fill"
+        return (
+            f"{_join_labels(named)} {fill} **{answer.number}** {noun} of {rate} {where}, "
+            "and a faster path would carry more"
+        )
     between = f"**{answer.number}** {noun} of {rate} {where} {carry}"
     if burst_mbit_s is not None:
         burst = f"{numbers.estimate(burst_mbit_s)} Mbit/s"
         return (
             f"{between} all that {_join_labels(named)} {send}, but in bursts of up to {burst}, "
-            "which queue before the link: a faster one might carry more"
+            "which queue before the link or are dropped there: a faster one might carry more"
         )
     if answer.is_filled:
         peaks = "the peak exceeds" if len(named) == 1 else "their peaks exceed"

@@ -15,6 +15,8 @@ from flowsweep.render import outcome_words
 
 MAX_NAMED = 4
 LEAST_P = 0.001
+#: A drift that the interval holds below this share could not decide about a limit of 10 %.
+SMALL_DRIFT = 0.10
 
 
 def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) -> list[str]:
@@ -60,7 +62,9 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
 
 def _drifts(rows: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) -> list[str]:
     """That runs do not become slower or faster during the sweep, and what was found of that."""
-    unlike, alike, unknown = [], [], []
+    alike: list[str] = []
+    open_ones: list[str] = []
+    unlike, unknown = [], []
     judged = {(row["app"], row["problem"], row["outcome"]): row for row in rows}
     names = list(labels)
     for key, row in sorted(judged.items(), key=lambda item: names.index(item[0][:2])):
@@ -76,14 +80,21 @@ def _drifts(rows: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) 
             runs = f"runs of {labels[key[:2]]} became"
             unlike.append(f"{runs} {size} {word} from first to last ({p})")
         else:
-            ends = " to ".join(numbers.change(row[end]) for end in ("drift_low", "drift_high"))
-            alike.append(f"{name} {ends}")
+            ends = [row["drift_low"], row["drift_high"]]
+            is_known = max(map(abs, ends)) < SMALL_DRIFT
+            span = " to ".join(map(numbers.change, ends))
+            (alike if is_known else open_ones).append(f"{name} {span}")
     found = []
     if unlike:
         found.append(f"no drift, but {_join_first(unlike)}: the intervals do not cover that")
+    change = "95 % interval of the change from first run to last"
     if alike:
-        change = "95 % interval of the change from first run to last"
         found.append(f"no drift, and none was found ({change}: {_join_first(alike)})")
+    if open_ones:
+        found.append(
+            f"no drift, which these runs neither show nor rule out ({change}: "
+            f"{_join_first(open_ones)})"
+        )
     if unknown:
         found.append(f"no drift, which too few runs of {_join_first(unknown)} could show")
     return found
