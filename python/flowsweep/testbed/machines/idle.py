@@ -63,7 +63,7 @@ def faults(
             )
     limit = spec.limits.cpu_pressure
     found += [
-        f"cpu pressure {100 * share:.0f} % on {host} (limit {100 * limit:g} %)"
+        f"cpu pressure {100 * share:.0f} % on {host} (limit {100 * limit:g} %, limits.cpu_pressure)"
         for host, share in pressure.items()
         if limit is not None and share > limit
     ]

@@ -169,19 +169,22 @@ def _machine_faults(spec: Spec, evidence: Evidence) -> list[str]:
         return []
     found, limits = [], spec.limits
     others, stolen = evidence.machine["other_programs"], evidence.machine["stolen"]
-    limit, crowded = limits.other_programs, ""
+    limit, setting = limits.other_programs, "limits.other_programs"
     if evidence.machine["idle"] < NONE_IDLE and others > limit / 2 and limit < 1:
         # What others used was taken from the run, which got less than it wanted.
-        limit, crowded = limit / 2, " while no core is idle"
+        limit, setting = limit / 2, f"half of {setting}, as no core was idle"
     if others + stolen > limit:
         machines = f", other virtual machines {100 * stolen:.0f} %" if stolen >= 0.005 else ""
         found.append(
             f"other programs used {100 * others:.0f} % of the cores{machines} "
-            f"(limit {100 * limit:g} %{crowded})"
+            f"(limit {100 * limit:g} %, {setting})"
         )
     pressure = evidence.machine["cpu_pressure"]
     if pressure is not None and limits.cpu_pressure is not None and pressure > limits.cpu_pressure:
-        found.append(f"cpu pressure {100 * pressure:.0f} % (limit {100 * limits.cpu_pressure:g} %)")
+        limit = limits.cpu_pressure
+        found.append(
+            f"cpu pressure {100 * pressure:.0f} % (limit {100 * limit:g} %, limits.cpu_pressure)"
+        )
     return found
 
 
