@@ -226,6 +226,15 @@ def test_brackets_in_a_name_are_not_markup(
     assert shown(tmp_path / "a[red]b.pcap", pcap([]), capsys)[0].startswith("a[red]b.pcap  ")
 
 
+def test_no_mean_exceeds_the_busiest_bin(tmp_path: Path) -> None:
+    """As many bins as packets, and one interval less between the first and the last."""
+    frames = [(n * 10_000_000, tcp(*CLIENT, *SERVER, seq=n, payload=1)) for n in range(20)]
+    path = tmp_path / "a.pcap"
+    path.write_bytes(pcap(frames))
+    summary = summarise(path)
+    assert summary.mean_out_mbit_s == pytest.approx(max(summary.out_mbit_s))
+
+
 def test_bins_of_other_hosts_are_empty_for_this_one(tmp_path: Path) -> None:
     others = ("10.7.0.1", 1000), ("10.7.0.2", 80)
     frames = [(number, tcp(*CLIENT, *SERVER, seq=number, payload=1)) for number in range(20)]
