@@ -151,6 +151,7 @@ final as (
         super_packets,
         duplicate_packets,
         duplicate_bytes,
+        distant_duplicate_packets,
         reordered_packets,
         late_packets,
         length_conflict_packets,

@@ -38,6 +38,7 @@ final as (
         captures.dropped_interface,
         captures.super_packets,
         captures.duplicate_packets,
+        captures.distant_duplicate_packets,
         captures.reordered_packets,
         captures.late_packets,
         captures.length_conflict_packets,

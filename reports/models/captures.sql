@@ -17,6 +17,7 @@ select
     coalesce(facts.super_packets, 0) as super_packets,
     coalesce(facts.duplicate_packets, 0) as duplicate_packets,
     coalesce(facts.duplicate_bytes, 0) as duplicate_bytes,
+    coalesce(facts.distant_duplicate_packets, 0) as distant_duplicate_packets,
     coalesce(facts.reordered_packets, 0) as reordered_packets,
     coalesce(facts.late_packets, 0) as late_packets,
     coalesce(facts.length_conflict_packets, 0) as length_conflict_packets,

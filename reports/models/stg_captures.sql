@@ -31,6 +31,7 @@ contract as (
         null::bigint as snapped_packets,     -- less captured than was on the wire
         null::bigint as duplicate_packets,   -- copies of others, in no other count
         null::bigint as duplicate_bytes,
+        null::bigint as distant_duplicate_packets,
         null::bigint as reordered_packets,   -- put back into the order of time
         null::bigint as late_packets,        -- too late for that
         null::bigint as length_conflict_packets,

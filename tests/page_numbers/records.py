@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 COPIED = (
     "file", "interface", "packets", "wire_bytes", "snaplen", "dropped_kernel", "dropped_interface",
-    "super_packets", "duplicate_packets", "reordered_packets", "late_packets",
-    "length_conflict_packets", "times_out_of_range", "untimed_packets", "time_regressions",
+    "super_packets", "duplicate_packets", "distant_duplicate_packets", "reordered_packets",
+    "late_packets", "length_conflict_packets", "times_out_of_range", "untimed_packets",
+    "time_regressions",
 )  # fmt: skip
 
 

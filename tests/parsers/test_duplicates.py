@@ -53,6 +53,8 @@ def test_each_packet_recorded_twice_counts_once(
     copies = twice["packets"].filter(pl.col("copy_of").is_not_null())
     assert twice["captures"]["duplicate_packets"].to_list() == [once["packets"].height]
     assert twice["captures"]["duplicate_bytes"][0] * 2 == twice["captures"]["wire_bytes"][0]
+    distant = once["packets"].height if delay > MS else 0
+    assert twice["captures"]["distant_duplicate_packets"].to_list() == [distant]
     originals = copies.join(twice["packets"], left_on="copy_of", right_on="packet")
     assert originals.select("seq", "ack", "tcp_flags").equals(
         copies.select("seq", "ack", "tcp_flags")

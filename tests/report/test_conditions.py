@@ -16,6 +16,7 @@ from flowsweep.warehouse import Warehouse
 #: By column of `captures`: what is said of 20 of 10,000 packets, the grade, what it forbids.
 CAPTURE_COUNTS = {
     "duplicate_packets": ("20 packets recorded twice", "B", []),
+    "distant_duplicate_packets": ("20 packets recorded again more than 1 ms later", "B", []),
     "reordered_packets": ("20 packets out of time order in the file, put back in order", "B", []),
     "late_packets": ("too late to be reordered", "C", [claims.GAPS]),
     "length_conflict_packets": ("20 packets whose lengths contradict each other", "B", []),

@@ -51,6 +51,8 @@ pub(crate) struct SiftedCounts {
     /// Copies of other packets.
     pub duplicate_packets: i64,
     pub duplicate_bytes: i64,
+    /// Copies that came later than from one interface of a machine to another.
+    pub distant_duplicates: i64,
     /// Packets put in front of later ones.
     pub reordered_packets: i64,
     /// Packets earlier than the window reaches.

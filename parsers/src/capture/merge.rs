@@ -98,6 +98,8 @@ pub(crate) struct Reading<'a> {
 
 /// Packets read at once for sifting.
 const SIFTED_AT_ONCE: usize = 1 << 10;
+/// No bridge and no mirror takes longer to pass a packet on.
+const DISTANT_NS: i64 = 1_000_000;
 
 /// A careful reading, or one in the order of time.
 struct Careful {
@@ -176,7 +178,7 @@ impl<'a> Reading<'a> {
                 .sifter
                 .next(careful.ended && careful.chunk.is_taken())
             {
-                if sifted.copy_of.is_some() {
+                if let Some(original) = sifted.copy_of {
                     let place = sifted.packet.place;
                     let counts = careful
                         .counts
@@ -184,6 +186,7 @@ impl<'a> Reading<'a> {
                         .or_default();
                     counts.duplicate_packets += 1;
                     counts.duplicate_bytes += i64::from(sifted.packet.segment.wire);
+                    counts.distant_duplicates += i64::from(original.before_ns > DISTANT_NS);
                 }
                 chunk.push(sifted);
             } else if let Some(packet) = careful.chunk.take_first() {

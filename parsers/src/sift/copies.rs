@@ -29,6 +29,14 @@ const MOST_PLACES: usize = 16;
 /// Senders of datagrams that are remembered.
 const MOST_TALKS: usize = 1 << 16;
 
+/// The packet that another one is a copy of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Original {
+    pub number: u64,
+    /// How long after its latest sighting the copy came, in ns; 0 for a part of a large segment.
+    pub before_ns: i64,
+}
+
 /// Packets that copies may follow.
 pub(super) struct Copies {
     contents: Contents,
@@ -55,13 +63,13 @@ impl Copies {
         }
     }
 
-    /// The number of the packet that `packet` is a copy of. `pair` is that of a TCP segment.
+    /// What `packet` is a copy of. `pair` is that of a TCP segment.
     pub(super) fn find(
         &mut self,
         packet: &Held,
         pair: Option<&mut Pair>,
         ahead: &mut Window,
-    ) -> Option<u64> {
+    ) -> Option<Original> {
         if packet.is_cut_to_ports() {
             return None;
         }
@@ -77,7 +85,7 @@ impl Copies {
         packet: &Held,
         mut pair: Option<&mut Pair>,
         ahead: &mut Window,
-    ) -> Option<u64> {
+    ) -> Option<Original> {
         let time = packet.segment.time;
         self.contents.forget(time);
         let content = packet.identity.among(|content| self.contents.has(content));
@@ -97,7 +105,10 @@ impl Copies {
                 None => seen,
             };
             self.contents.insert(content, seen);
-            return part_of.map(|(number, _)| number);
+            return part_of.map(|(number, _)| Original {
+                number,
+                before_ns: 0,
+            });
         };
         let late_ns = self.delays.get(&packet.identity.interface).copied();
         let mut case = Case::new(seen, packet, pair.as_deref(), talk, late_ns.unwrap_or(0));
@@ -151,7 +162,11 @@ impl Copies {
         if let Some(pair) = pair {
             pair.note_copy(packet);
         }
-        self.contents.get(content).map(|seen| seen.number)
+        let number = self.contents.get(content)?.number;
+        Some(Original {
+            number,
+            before_ns: case.waited,
+        })
     }
 
     /// Whether the packet behind `packet`, a SYN, between the same endpoints was seen before.

@@ -21,7 +21,7 @@ mod window;
 
 use foldhash::fast::RandomState;
 
-use self::copies::Copies;
+use self::copies::{Copies, Original};
 use self::held::{Held, Refusal};
 use self::identity::Captured;
 use self::lives::Lives;
@@ -45,8 +45,8 @@ pub(crate) struct SiftOptions {
 /// A packet, and what was decided about it.
 pub(crate) struct Sifted {
     pub packet: Held,
-    /// Number of the packet that it is a copy of.
-    pub copy_of: Option<u64>,
+    /// The packet that it is a copy of.
+    pub copy_of: Option<Original>,
     /// Why its receiver would not accept it.
     pub refused: Option<Refusal>,
 }
@@ -145,8 +145,8 @@ impl Sifter {
 }
 
 impl Judge {
-    /// Number of the packet that `packet` is a copy of.
-    fn find_other(&mut self, packet: &Held, window: &mut Window) -> Option<u64> {
+    /// The packet that `packet` is a copy of.
+    fn find_other(&mut self, packet: &Held, window: &mut Window) -> Option<Original> {
         let pair = packet.is_tcp().then(|| self.lives.pair(packet));
         let copies = self.copies.as_mut()?;
         copies.find(packet, pair, window)

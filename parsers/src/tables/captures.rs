@@ -114,6 +114,8 @@ columns! {
         => rows.int(|row| row.sifted.duplicate_packets);
     Column::new("duplicate_bytes", Int64, "B", "Their lengths on the wire.", "")
         => rows.int(|row| row.sifted.duplicate_bytes);
+    Column::new("distant_duplicate_packets", Int64, "packets", "Copies that came more than 1 ms after the same packet was seen before: captures of several places were put together, or a queue lies between two interfaces. Data count where they were seen first, and so do their acknowledgements, which may be another place: an RTT is then that of no place.", "")
+        => rows.int(|row| row.sifted.distant_duplicates);
     Column::new("reordered_packets", Int64, "packets", "Packets that stood behind later ones in the capture and were put in front of them.", "")
         => rows.int(|row| row.sifted.reordered_packets);
     Column::new("late_packets", Int64, "packets", "Packets earlier than the order window reaches, by time or by number: they stayed where they were, and the gap before each is below 0.", "")

@@ -52,6 +52,11 @@ RULES = (
         "recorded twice, as on a bridge and its port: copies count in no rate, total,"
         " retransmission or RTT",
     ),
+    Rule(
+        "distant_duplicate_packets",
+        "recorded again more than 1 ms later, as where captures of both ends were put together:"
+        " RTTs may be too short; parse each capture alone",
+    ),
     Rule("reordered_packets", "out of time order in the file, put back in order"),
     Rule(
         "times_out_of_range",

@@ -50,7 +50,8 @@ impl Chunk {
             self.numbers.push(packet.number);
         }
         let at = position as u32;
-        self.copies.extend(copy_of.map(|number| (at, number)));
+        self.copies
+            .extend(copy_of.map(|original| (at, original.number)));
         self.refused.extend(refused.map(|refusal| (at, refusal)));
         let listed = &mut self.listed;
         listed
