@@ -11,7 +11,7 @@ import tiny
 
 from flowsweep import numbers
 from flowsweep.analysis import adds_up
-from flowsweep.render import page, totals_alone
+from flowsweep.render import page, totals_alone, verdict_captures
 from flowsweep.warehouse import Warehouse, figure_names
 
 MS = tiny.MS
@@ -136,6 +136,19 @@ def test_the_interfaces_of_one_file_are_parts_of_one_capture(tmp_path: Path) -> 
     (body,) = re.findall(r'<table[^>]* id="run_quality-table".*?</table>', html, re.DOTALL)
     heads = [extract_text(head) for head in re.findall(r"<th\b.*?</th>", body, re.DOTALL)]
     assert heads[:4] == ["run", "host", "interface", "grade"]
+
+
+def test_traffic_that_counts_twice_is_named_beside_the_totals() -> None:
+    grade = {"has_traffic": True, "dropped_kernel": 0, "dropped_interface": 0}
+    rows = [
+        grade | {"run": "router", "translated_connections": 2},
+        grade | {"run": "web", "translated_connections": 0},
+    ]
+    (_, doubled) = verdict_captures.verdict([], [], [], rows).unknown
+    assert doubled == (
+        "how much of the traffic of router counts twice, as some connections look captured on both "
+        "sides of an address translation (NAT)"
+    )
 
 
 def test_a_single_packet_has_no_length() -> None:

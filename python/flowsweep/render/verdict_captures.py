@@ -50,6 +50,12 @@ def verdict(
         unknown.append(
             f"the traffic of {runs}, whose captures have grade D (see the quality table)"
         )
+    if doubled := {row["run"] for row in grades if row["translated_connections"]}:
+        runs = ", ".join(shorten_list(sorted(doubled), MAX_RUNS))
+        unknown.append(
+            f"how much of the traffic of {runs} counts twice, as some connections look captured on "
+            "both sides of an address translation (NAT)"
+        )
     if any(row["dropped_kernel"] is row["dropped_interface"] is None for row in grades):
         unknown.append("whether packets were dropped (some captures do not record it)")
     return Verdict(sentences, unknown, [])
