@@ -25,7 +25,7 @@ tried as (
     from plane_points
     inner join point_outcomes using (app, problem, point)
     inner join bases using (app, problem, outcome)
-    where point_outcomes.runs_used > 0 and bases.cost is not null
+    where point_outcomes.cost is not null and bases.cost is not null
 ),
 
 ---------- two tried points with nothing tried between them

@@ -1,5 +1,5 @@
 -- One row per application, problem and outcome: its median at the baseline, over the runs that
--- count. Of an outcome of which more is better it is taken of 1/value, as slowdowns are.
+-- count. It has no cost where it is 0 in one of them.
 with
 
 medians as (
@@ -10,7 +10,8 @@ medians as (
         any_value(unit) as unit,
         any_value(better) as better,
         any_value(place) as place,
-        median(cost) filter (is_used and is_baseline) as cost,
+        median("value") filter (is_used and is_baseline) as "value",
+        min("value") filter (is_used and is_baseline) > 0 as has_cost,
         count(*) filter (is_used and is_baseline) as runs_used,
     from run_outcomes
     group by app, problem, outcome
@@ -18,8 +19,10 @@ medians as (
 
 final as (
     select
-        *,
-        if(better = 'more', 1 / cost, cost) as value,
+        * exclude (has_cost),
+        case
+            when has_cost then if(better = 'more', 1 / "value", "value")
+        end as cost,
     from medians
 )
 

@@ -1,4 +1,5 @@
--- One row per point and outcome: its median over the runs that count.
+-- One row per point and outcome: its median over the runs that count. It has no cost where it is 0
+-- in one of them.
 with
 
 medians as (
@@ -10,13 +11,14 @@ medians as (
         any_value(unit) as outcome_unit,
         any_value(better) as better,
         any_value(place) as place,
-        median(cost) filter (is_used) as cost,
+        median("value") filter (is_used) as "value",
+        min("value") filter (is_used) > 0 as has_cost,
         median(completion_s) filter (is_used) as completion_s,
         count(*) filter (is_used) as runs_used,
         count(*) filter (not is_used) as runs_left_out,
         string_agg(
-            distinct coalesce(reason, status), '; '
-            order by coalesce(reason, status)
+            distinct left_out_because, '; '
+            order by left_out_because
         )
         filter (not is_used) as left_out_because,
     from run_outcomes
@@ -26,8 +28,10 @@ medians as (
 
 final as (
     select
-        *,
-        if(better = 'more', 1 / cost, cost) as value,
+        * exclude (has_cost),
+        case
+            when has_cost then if(better = 'more', 1 / "value", "value")
+        end as cost,
     from medians
 )
 

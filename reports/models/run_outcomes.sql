@@ -1,6 +1,7 @@
 -- One row per run and outcome of its application and problem: what the run is judged by. The
 -- completion time comes first; where no run reports anything, it stands alone. `cost` grows as the
--- outcome gets worse: of one of which more is better it is 1/value.
+-- outcome gets worse: of one of which more is better it is 1/value. Of 0 there is none: no ratio to
+-- it means anything.
 with
 
 listed as (
@@ -56,8 +57,8 @@ valued as (
         named.place,
         listed.value,
         case
-            when listed.value < 0 then null
-            when named.better = 'more' then 1 / nullif(listed.value, 0)
+            when listed.value <= 0 then null
+            when named.better = 'more' then 1 / listed.value
             else listed.value
         end as cost,
     from runs
@@ -69,7 +70,16 @@ valued as (
 final as (
     select
         * exclude (is_used),
-        is_valid and not is_warmup and coalesce(cost > 0, false) as is_used,
+        is_valid
+        and not is_warmup
+        and coalesce(
+            cost > 0 or ("value" = 0 and outcome != 'completion_time'), false
+        ) as is_used,
+        case
+            when not is_valid then coalesce(reason, status)
+            when "value" is null then 'no value'
+            else 'a value of ' || printf('%g', "value")
+        end as left_out_because,
     from valued
 )
 

@@ -52,7 +52,7 @@ renamed as (
         or status = 'no record' and not coalesce(planned, false) as is_valid,
         coalesce(completion_s > 0, false) as is_timed,
         is_timed
-        or len(list_filter(coalesce(outcomes, []), lambda one: one."value" > 0)) > 0
+        or len(list_filter(coalesce(outcomes, []), lambda one: one."value" >= 0)) > 0
             as is_judged,
         -- else its captures hold another application's packets too
         run_axes.beside_app is null as is_alone,

@@ -40,8 +40,8 @@ judged as (
             'completion time',
             run_outcomes.outcome
         ) as noun,
-        run_outcomes.value is not null and run_outcomes.value > 0 as is_known,
-        abs(run_outcomes.cost - outcome_baselines.cost) as distance,
+        run_outcomes.value is not null and run_outcomes.value >= 0 as is_known,
+        abs(run_outcomes.value - outcome_baselines.value) as distance,
     from run_outcomes
     inner join outcome_baselines using (app, problem, outcome)
     qualify

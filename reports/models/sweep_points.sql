@@ -22,13 +22,14 @@ final as (
         coalesce(bool_and(is_x_measured) filter (is_used), false)
             as is_x_measured,
         ---------- outcome
-        median(slowdown) filter (is_used) as slowdown,
+        if(min("value") filter (is_used) > 0, median(slowdown) filter (is_used), null)
+            as slowdown,
         median(completion_s) filter (is_used) as completion_s,
         count(*) filter (is_used) as runs_used,
         count(*) filter (not is_used) as runs_left_out,
         string_agg(
-            distinct coalesce(reason, status), '; '
-            order by coalesce(reason, status)
+            distinct left_out_because, '; '
+            order by left_out_because
         )
         filter (not is_used) as left_out_because,
         bool_or(is_baseline) as is_baseline,

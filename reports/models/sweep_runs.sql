@@ -95,6 +95,7 @@ final as (
         slowdown,
         status,
         reason,
+        left_out_because,
         is_baseline,
         is_used,
     from counted

@@ -200,4 +200,75 @@ def test_a_value_of_zero_has_no_ratio_and_is_listed(tmp_path: Path) -> None:
     assert warehouse.rows("outcomes")["value"].to_list() == [0.0] * 3 + [3.0] * 3
     states = warehouse.rows("thresholds")
     assert states["state"].unique().to_list() == ["cannot tell"]
-    assert "reports errors above 0" in page.build(tmp_path).first
+    made = page.build(tmp_path)
+    assert not made.contradictions
+    assert made.first == (
+        "The RTT that app tolerates while errors stays within 10 % of its baseline cannot be "
+        "determined: it is 0 in 3 of 3 runs at the baseline, and a ratio to 0 means nothing."
+    )
+
+
+def test_medians_hold_zeros_and_what_is_zero_in_a_run_has_no_threshold(tmp_path: Path) -> None:
+    """Retransmissions as iperf3 counts them; of requests, more are better."""
+    values = {(2, 100): (0, 17, 0, 28, 27, 0), (2, 20): (0, 0, 0), (20, 100): (448, 401, 502)}
+    requests = {(2, 100): (10, 20, 30, 40, 50, 60), (2, 20): (8, 9, 10), (20, 100): (0, 5, 6)}
+    rows = [
+        tiny.run(
+            f"{rtt}-{rate}-{number}", baseline=(rtt, rate) == (2, 100), completion_s=None,
+            rtt_asked_ns=rtt * tiny.MS, rtt_measured_ns=rtt * tiny.MS, rate_asked_bit_s=rate * 1e6,
+            rate_measured_bit_s=rate * 1e6, loss=0.0,
+            outcomes=[
+                {"name": "resent", "unit": "", "better": "less", "value": float(value)},
+                {"name": "requests", "unit": "", "better": "more",
+                 "value": float(requests[rtt, rate][number])},
+            ],
+        )
+        for (rtt, rate), own in values.items()
+        for number, value in enumerate(own)
+    ]  # fmt: skip
+    lossy = [
+        row | {"run": f"lossy-{row['run']}", "baseline": False, "loss": 0.01}
+        for row in rows if row["baseline"]
+    ]  # fmt: skip
+    tiny.runs(tmp_path, [*rows, *lossy])
+    warehouse = Warehouse(tmp_path)
+    found = {
+        (row["outcome"], row["axis"], row["shown"]): row
+        for row in warehouse.rows("outcome_slowdowns").rows(named=True)
+    }
+    resent, lower = (found["resent", "rate", shown] for shown in ("100.0", "20.0"))
+    assert (resent["value"], resent["runs_used"], resent["runs_left_out"]) == (8.5, 6, 0)
+    assert (lower["value"], lower["runs_used"], lower["slowdown"]) == (0, 3, None)
+    assert found["requests", "rate", "20.0"]["slowdown"] == pytest.approx(35 / 9, rel=1e-4)
+    base = {row["outcome"]: row["baseline_value"] for row in
+            warehouse.rows("requirement").rows(named=True)}  # fmt: skip
+    assert base == {"resent": 8.5, "requests": 35}
+    at_baseline = "it is 0 in 3 of 6 runs at the baseline, and a ratio to 0 means nothing"
+    reasons = {
+        (row["outcome"], row["axis"]): (row["state"], row["reason"])
+        for name in ("thresholds", "axis_thresholds")
+        for row in warehouse.rows(name).rows(named=True)
+    }
+    for axis in ("rate", "rtt", "loss"):
+        assert reasons["resent", axis] == ("cannot tell", at_baseline)
+    on_line = "it is 0 in 1 of 9 runs of this line, and a ratio of 0 has no interval"
+    assert reasons["requests", "rtt"] == ("cannot tell", on_line)
+    made = page.build(tmp_path)
+    assert not made.contradictions
+    assert "without a valid run" not in made.html
+    assert "Not drawn: 4 points where no run is valid, at it or at the" in made.html
+
+
+def test_two_experiments_are_compared_by_medians_with_zeros(tmp_path: Path) -> None:
+    sides = [
+        tiny.runs(tmp_path / name, [
+            tiny.run(f"{name}-{number}", baseline=True, completion_s=None, outcomes=[
+                {"name": "errors", "unit": "", "better": "less", "value": float(value)}
+            ])
+            for number, value in enumerate(values)
+        ])
+        for name, values in (("a", (0, 3, 5)), ("b", (1, 2, 3)))
+    ]  # fmt: skip
+    [row] = Warehouse(sides[0], against=sides[1]).rows("against").rows(named=True)
+    assert (row["value"], row["other_value"], row["ratio"]) == (3, 2, None)
+    assert (row["runs_used"], row["other_runs"]) == (3, 3)

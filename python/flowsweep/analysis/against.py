@@ -64,9 +64,13 @@ class Outcome:
     unit: str
     better: str
 
-    def value(self, cost: float | None) -> float | None:
-        """The outcome of this cost, which is 1/value where more is better."""
-        return 1 / cost if cost is not None and self.better == "more" else cost
+    def costs(self, values: Mapping[int, Sequence[float]]) -> dict[int, list[float]]:
+        """What grows as it gets worse, of the points where it is 0 in no run."""
+        return {
+            point: [1 / value if self.better == "more" else value for value in own]
+            for point, own in values.items()
+            if min(own) > 0
+        }
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,8 @@ class Side:
 
     Attributes:
         points: Rows of the model `points`, mildest first.
-        runs: `app, problem, point, outcome, unit, better, cost, completion_s` of each run that
-            counts, in the order of outcomes; without a cost, of an outcome that it lacks.
+        runs: `app, problem, point, outcome, unit, better, value, completion_s` of each run that
+            counts, in the order of outcomes; without a value, of an outcome that it lacks.
     """
 
     points: Sequence[Row]
@@ -89,19 +93,19 @@ class Side:
             found.setdefault((run["app"], run["problem"]), {})[_outcome(run)] = None
         return {key: list(ones) for key, ones in found.items()}
 
-    def costs(self, outcome: Outcome) -> dict[int, list[float]]:
-        """Costs of each point that has some; of the completion time, s."""
+    def values(self, outcome: Outcome) -> dict[int, list[float]]:
+        """Values of each point that has some."""
         found: dict[int, list[float]] = {}
         for run in self.runs:
-            if run["cost"] is not None and _outcome(run) == outcome:
-                found.setdefault(run["point"], []).append(run["cost"])
+            if run["value"] is not None and _outcome(run) == outcome:
+                found.setdefault(run["point"], []).append(run["value"])
         return found
 
     def times(self, outcome: Outcome) -> dict[int, list[float]]:
         """Completion times (s) of the runs that have this outcome."""
         found: dict[int, list[float]] = {}
         for run in self.runs:
-            is_there = run["cost"] is not None and run["completion_s"] is not None
+            is_there = run["value"] is not None and run["completion_s"] is not None
             if is_there and _outcome(run) == outcome:
                 found.setdefault(run["point"], []).append(run["completion_s"])
         return found
@@ -129,9 +133,9 @@ def rows(this: Side, its: Side, name: str) -> list[Key]:
     outcomes_by_group = its.outcomes() | this.outcomes()
     found: list[Row] = []
     for outcome in dict.fromkeys(one for ones in outcomes_by_group.values() for one in ones):
-        costs, other_costs = this.costs(outcome), its.costs(outcome)
+        values, other_values = this.values(outcome), its.values(outcome)
         times, other_times = this.times(outcome), its.times(outcome)
-        compared = _compare(here, there, costs, other_costs)
+        compared = _compare(here, there, outcome.costs(values), outcome.costs(other_values))
         for key in [*here, *(key for key in there if key not in here)]:
             if outcome not in outcomes_by_group[key[:2]]:
                 continue
@@ -151,12 +155,12 @@ def rows(this: Side, its: Side, name: str) -> list[Key]:
                 "high": ratio.high if ratio else None,
                 "noise": ratio.noise if ratio else None,
                 "noise_reason": ratio.reason if ratio else None,
-                "value": outcome.value(_median(costs, a)),
-                "other_value": outcome.value(_median(other_costs, b)),
+                "value": _median(values, a),
+                "other_value": _median(other_values, b),
                 "completion_s": _median(times, a),
                 "other_s": _median(other_times, b),
-                "runs_used": len(costs.get(a["point"], ())) if a else 0,
-                "other_runs": len(other_costs.get(b["point"], ())) if b else 0,
+                "runs_used": len(values.get(a["point"], ())) if a else 0,
+                "other_runs": len(other_values.get(b["point"], ())) if b else 0,
                 "differs": text or None,
             })  # fmt: skip
     return [tuple(row[column] for column in COLUMNS) for row in found]

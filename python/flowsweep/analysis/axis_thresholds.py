@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import Any
 
 from flowsweep.analysis.estimates import COLUMNS as ESTIMATES
-from flowsweep.analysis.estimates import LEVELS
+from flowsweep.analysis.estimates import LEVELS, refuse
 from flowsweep.analysis.need import Points, Threshold, threshold
 from flowsweep.analysis.slowdown import Line
 from flowsweep.experiment.axes import AXES
@@ -51,13 +51,13 @@ def rows(runs: Sequence[Row]) -> list[tuple[Any, ...]]:
     """
     found: list[tuple[Any, ...]] = []
     for key, group in itertools.groupby(runs, key=lambda run: tuple(run[name] for name in KEY)):
-        line = _line(key[0], key[1], list(group), is_time=key[4] == COMPLETION)
+        tried = list(group)
+        used = [run for run in tried if run["is_used"]]
+        costs = [run["cost"] for run in used]
+        baseline = [run["cost"] for run in used if run["is_reference"]]
+        line = _line(key[0], key[1], tried, is_time=key[4] == COMPLETION)
         for level in LEVELS:
-            made = (
-                Threshold("cannot tell", "fewer than two points have a valid run")
-                if line is None
-                else threshold(line, level)
-            )
+            made = refuse(baseline, costs) if line is None else threshold(line, level)
             row = {"level": level, **asdict(made)}
             found.append((*key, *(row[name] for name in _THRESHOLD_COLUMNS)))
     return found
@@ -73,6 +73,8 @@ def _line(axis: str, unit: str, runs: Sequence[Row], *, is_time: bool) -> Points
     baseline = [run["cost"] for run in runs if run["is_reference"] and run["is_used"]]
     grows = AXES[axis].mildest == "least"
     usable = sorted(times, reverse=not grows)
+    if None in baseline or any(None in costs for costs in times.values()):
+        return None
     if not baseline or len(usable) < 2 or (not grows and min(usable) <= 0):
         return None
     reference = next((run["x"] for run in runs if run["is_reference"]), None)

@@ -6,9 +6,11 @@ They hold what SQL cannot compute; reports/figures/*.sql join them like any mode
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from flowsweep import numbers
 from flowsweep.analysis import drift, slowdown
 from flowsweep.analysis.need import Points, Threshold, threshold
 from flowsweep.outcome_names import COMPLETION
@@ -80,7 +82,7 @@ def estimate(
         runs: Rows of `sweep_runs`.
         points: Rows of `sweep_points`.
         used: `app, problem, outcome, point, is_baseline, start_ns, cost` of each valid run. The
-            baseline may lie on another line, or on none.
+            baseline may lie on another line, or on none. An outcome of 0 has no cost.
     """
     import polars as pl
 
@@ -90,14 +92,10 @@ def estimate(
         match = [pl.col(name).eq_missing(pl.lit(value)) for name, value in key.items()]
         app_runs = used.filter(match[:3])
         baseline = app_runs.filter("is_baseline")["cost"].to_list()
-        asked_x, line = _points(runs.filter(match), points.filter(match), baseline)
+        line_runs = runs.filter(match).filter("is_used")
+        asked_x, line = _points(line_runs, points.filter(match), baseline)
         if line is None:
-            reason = (
-                "fewer than two points have a valid run"
-                if baseline
-                else "there is no valid run at the baseline"
-            )
-            refused = asdict(Threshold("cannot tell", reason))
+            refused = asdict(refuse(baseline, line_runs["cost"].to_list()))
             found += [{**key, "level": level, **refused} for level in LEVELS]
             continue
         for x_asked, (low, high) in zip(asked_x, line.line.intervals.tolist(), strict=True):
@@ -112,13 +110,27 @@ def estimate(
     }
 
 
+def refuse(baseline: Sequence[float | None], costs: Sequence[float | None]) -> Threshold:
+    """The threshold of runs that make no line, with the reason; an outcome of 0 has no cost."""
+    if not baseline:
+        return Threshold("cannot tell", "there is no valid run at the baseline")
+    for own, place, why in (
+        (baseline, "at the baseline", "a ratio to 0 means nothing"),
+        (costs, "of this line", "a ratio of 0 has no interval"),
+    ):
+        if zeros := own.count(None):
+            total = numbers.plural(len(own), "run")
+            return Threshold("cannot tell", f"it is 0 in {zeros} of {total} {place}, and {why}")
+    return Threshold("cannot tell", "fewer than two points have a valid run")
+
+
 def _drift(used: pl.DataFrame) -> dict[str, float]:
     """The drift over all runs of an application, problem and outcome; empty if unknown."""
     if used["start_ns"].null_count():
         return {}
     groups = [
         group.select("start_ns", "cost").rows()
-        for _, group in used.group_by("point", maintain_order=True)
+        for _, group in used.drop_nulls("cost").group_by("point", maintain_order=True)
     ]
     found = drift.find(groups)
     if found is None:
@@ -132,7 +144,7 @@ def _drift(used: pl.DataFrame) -> dict[str, float]:
 
 
 def _points(
-    runs: pl.DataFrame, points: pl.DataFrame, baseline: list[float]
+    used: pl.DataFrame, points: pl.DataFrame, baseline: list[Any]
 ) -> tuple[list[float | None], Points | None]:
     """Asked values and points of one line; None where it cannot be compared."""
     import polars as pl
@@ -144,9 +156,8 @@ def _points(
         tried = points.with_columns(pl.col("x").fill_null(float("inf")))
         tried = tried.filter(pl.col("x") > 0).sort("x", descending=True)
     usable = tried.filter(pl.col("runs_used") > 0)
-    if not baseline or usable.height < 2:
+    if not baseline or usable.height < 2 or None in baseline or used["cost"].null_count():
         return [], None
-    used = runs.filter("is_used")
     times = [
         used.filter(pl.col("x_asked").eq_missing(pl.lit(asked_x)))["cost"].to_list()
         for asked_x in usable["x_asked"]

@@ -262,7 +262,7 @@ def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]
         if run["is_baseline"] and (run["app"], run["problem"]) == (row["app"], row["problem"])
     ):
         is_time = row["outcome"] == COMPLETION
-        has = "has a completion time" if is_time else f"reports {row['outcome']} above 0"
+        has = "has a completion time" if is_time else f"reports {row['outcome']}"
         return (
             f"What **{label}** needs cannot be determined: no run at the baseline {has}. "
             "These runs show what it sent."

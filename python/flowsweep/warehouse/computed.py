@@ -28,8 +28,8 @@ ESTIMATES = ("slowdown_intervals", "threshold_estimates")
 #: What each is made from.
 READS = {
     **{name: {"sweep_runs", "sweep_points", "run_outcomes"} for name in ESTIMATES},
-    "line_intervals": {"axis_points", "run_outcomes"},
-    "name_ratios": {"name_pairs", "run_outcomes"},
+    "line_intervals": {"axis_points", "compared_outcomes"},
+    "name_ratios": {"name_pairs", "compared_outcomes"},
     "against_points": {"points", "run_outcomes"},
     "link_balances": {"stg_runs"},
     "need_points": {"stated_needs", "run_outcomes"},
@@ -54,10 +54,10 @@ MADE_BY: dict[str, Any] = {
 OUTCOMES = """
 select
     app, problem, point, outcome, unit, better,
-    if(is_used, cost, null) as cost,
+    if(is_used, "value", null) as "value",
     completion_s,
 from run_outcomes
-order by place, outcome, app, problem, point, cost
+order by place, outcome, app, problem, point, "value"
 """
 Rows = list[tuple[Any, ...]]
 Select = Callable[[str], "pl.DataFrame"]
@@ -136,8 +136,7 @@ def _capture_grades(select: Select) -> Rows:
 def _line_intervals(select: Select) -> Rows:
     times = select(
         "select axis, axis_points.unit, line, outcome, point, x, is_reference, cost "
-        "from axis_points inner join run_outcomes using (app, problem, point) "
-        "where is_used order by all"
+        "from axis_points inner join compared_outcomes using (app, problem, point) order by all"
     )
     return line_intervals.rows(times.rows(named=True))
 
@@ -158,9 +157,7 @@ def _need_points(select: Select) -> Rows:
 
 def _name_ratios(select: Select) -> Rows:
     pairs = select("select app, problem, axis, point, reference_point from name_pairs order by all")
-    times = select(
-        "select outcome, app, problem, point, cost from run_outcomes where is_used order by all"
-    )
+    times = select("select outcome, app, problem, point, cost from compared_outcomes order by all")
     return side_by_side.rows(pairs.rows(named=True), times.rows(named=True))
 
 

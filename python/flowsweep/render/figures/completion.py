@@ -104,8 +104,12 @@ def _draw(context: Context, every: pl.DataFrame, query: str) -> Figure:
             f"Median {'completion time' if is_time else 'of each outcome'} at the points that vary "
             "one axis alone, all else as at the baseline; straight lines join the medians.",
             "Vertical rules: 95 % interval." if _has_interval(usable) else None,
-            f"Not drawn: {numbers.plural(hidden, 'point')} without a valid run, of its own or at "
-            "the baseline."
+            f"Not drawn: {numbers.plural(hidden, 'point')} "
+            + (
+                "without a valid run, of its own or at the baseline."
+                if is_time
+                else "where no run is valid, at it or at the baseline, or the outcome of one is 0."
+            )
             if hidden
             else None,
             cuts.describe(len(drawn), len(found), "lines are drawn", query),

@@ -1,0 +1,11 @@
+-- One row per run that counts and outcome, at points that have a ratio to others: where the outcome
+-- is 0 in a run there is none.
+select
+    run_outcomes.app,
+    run_outcomes.problem,
+    run_outcomes.point,
+    run_outcomes.outcome,
+    run_outcomes.cost,
+from run_outcomes
+inner join point_outcomes using (app, problem, point, outcome)
+where run_outcomes.is_used and point_outcomes.cost is not null
