@@ -64,13 +64,28 @@ counted as (
     group by all
 ),
 
+frames as (
+    select
+        {
+            'point': pool_runs.point,
+            'alone': pool_runs.alone,
+            'stream': streams.stream
+        } as series,
+        sum(streams.wire_bytes) / sum(streams.packets) as mean_bytes,
+    from interval_streams as streams
+    inner join pool_runs using (run)
+    where streams.is_counted
+    group by all
+),
+
 -- gaps of the predicted places: of full frames back to back, of the RTT
 predicted as (
     select
-        points.point,
-        -- 1514 bytes at the rate of the link, where both ways have it
+        frames.series,
+        -- 1514 bytes at the rate of the link, where both ways have it; small packets back to back
+        -- are much closer, and how close depends on each
         if(
-            uneven.point is null,
+            uneven.point is null and coalesce(frames.mean_bytes >= 1514 / 2, true),
             1514 * 8 / nullif(points.rate_mbit_s, 0),
             null
         ) as back_to_back_us,
@@ -79,7 +94,8 @@ predicted as (
         back_to_back_us * 1.25 as back_to_back_limit_us,
         points.rtt_ms * 1e3 / 1.25 as near_rtt_low_us,
         points.rtt_ms * 1e3 * 1.25 as near_rtt_high_us,
-    from points
+    from frames
+    inner join points on (frames.series).point = points.point
     left join uneven_points as uneven on points.point = uneven.point
 ),
 
@@ -113,7 +129,7 @@ labels as (
             and bucket_low_us <= near_rtt_high_us
         ) as near_rtt_most,
     from buckets
-    inner join predicted on (buckets.series).point = predicted.point
+    inner join predicted using (series)
     group by series
 ),
 

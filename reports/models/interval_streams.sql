@@ -10,6 +10,7 @@ seen as (
         connection,
         direction,
         packets,
+        wire_bytes,
         payload_bytes,
         is_at_receiver,
         is_counted,
@@ -30,6 +31,7 @@ final as (
         seen.connection,
         seen.direction,
         seen.packets,
+        seen.wire_bytes,
         if(seen.payload_bytes = seen.largest, 'data', 'replies') as stream,
         -- what the grade of the capture forbids is not counted
         coalesce(host_grades.has_gaps, true) as is_counted,

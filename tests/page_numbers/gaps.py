@@ -37,6 +37,12 @@ def recompute(raw: Raw) -> dict[str, Expected]:
         )
     )  # fmt: skip
     series = ["point", "stream"]
+    frames = (
+        streams.join(raw.runs.select("run", "point"), on="run")
+        .group_by(series)
+        .agg(mean_bytes=pl.col("wire_bytes").sum() / pl.col("packets").sum())
+    )
+    gaps = gaps.join(frames, on=series)
     run_rows = gaps.group_by(*series, "run", "step").agg(pl.col("count").sum())
     own = run_rows.with_columns(own=pl.col("count") / pl.col("count").sum().over(*series, "run"))
     runs = run_rows.group_by(series).agg(run_count=pl.col("run").n_unique())
@@ -89,7 +95,8 @@ def _predicted(gaps: pl.DataFrame, series: list[str]) -> pl.DataFrame:
 
     A bucket that lies there only in part counts for the most, not for the least.
     """
-    frame_us = FRAME_BITS / pl.col("rate_mbit_s")
+    is_full = pl.col("mean_bytes") >= FRAME_BITS / 8 / 2
+    frame_us = pl.when(is_full).then(FRAME_BITS / pl.col("rate_mbit_s"))
     rtt_us = pl.col("rtt_ms") * 1e3
     low, high = pl.col("low_us"), pl.col("high_us")
     limit, least = frame_us * 1.25, frame_us / 1.25
@@ -98,7 +105,7 @@ def _predicted(gaps: pl.DataFrame, series: list[str]) -> pl.DataFrame:
     def share(condition: pl.Expr) -> pl.Expr:
         return pl.col("count").filter(condition).sum() / pl.col("count").sum()
 
-    return gaps.group_by(series).agg(
+    found = gaps.group_by(series).agg(
         back_to_back_us=frame_us.first(),
         back_to_back_limit_us=limit.first(),
         back_to_back_share=share(high <= limit),
@@ -110,3 +117,6 @@ def _predicted(gaps: pl.DataFrame, series: list[str]) -> pl.DataFrame:
         near_rtt_share=share((low >= near) & (high <= far)),
         near_rtt_share_most=share((high > near) & (low <= far)),
     )
+    near_frame = [name for name in found.columns if name.startswith(("back_to", "near_serial"))]
+    is_known = pl.col("back_to_back_us").is_not_null()
+    return found.with_columns(pl.when(is_known).then(name).alias(name) for name in near_frame)

@@ -93,6 +93,10 @@ def test_shares_near_a_predicted_place_are_those_of_the_buckets_there(
                 pl.col("bucket_low_ns") <= high * 1e3
             )
             for column, which in ((name, inside), (f"{name}_most", touching)):
+                if row["back_to_back_us"] is None and name != "near_rtt_share":
+                    # Bare acknowledgements are no full frames.
+                    assert (row["stream"], row[column]) == ("replies", None)
+                    continue
                 share = own.filter(which)["count"].sum() / own["count"].sum()
                 # rate and RTT are printed with four decimals
                 assert row[column] == pytest.approx(share, abs=2e-3), (column, row["point"])

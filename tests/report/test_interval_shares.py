@@ -36,11 +36,12 @@ def buckets(gaps: list[int]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def made(directory: Path, gaps: list[int], **changes: Any) -> Path:
-    """One run with one flow that has these gaps, captured at the receiver."""
+def made(directory: Path, gaps: list[int], frame: int = 1_400, **changes: Any) -> Path:
+    """One run with one flow that has these gaps and frames, captured at the receiver."""
     times = {"rtt_asked_ns": round(RTT_MS * 1e6), "rtt_measured_ns": round(RTT_MS * 1e6)}
     tiny.runs(directory, [tiny.run("r", baseline=True, rate_measured_bit_s=RATE, **times)])
-    flow = tiny.flow(WEST, EAST, packets=len(gaps) + 1)
+    packets = len(gaps) + 1
+    flow = tiny.flow(WEST, EAST, packets=packets, wire_bytes=packets * frame)
     tiny.table(directory, "flows", "r", "pc3", [flow])
     tiny.table(directory, "captures", "r", "pc3", [tiny.capture(**changes)])
     tiny.table(directory, "throughput", "r", "pc3", tiny.bins(WEST, EAST, {0: 1_000}))
@@ -88,6 +89,18 @@ def test_a_bucket_on_the_limit_is_reported_as_a_range(tmp_path: Path) -> None:
     rows = Warehouse(made(tmp_path, gaps)).rows("packet_intervals")
     title, _ = packet_intervals._peaks(rows, RTT_MS)
     assert title == "RTT 4.00 ms: 50 to 75 % back to back, 25 % near RTT"
+
+
+def test_small_packets_are_not_called_back_to_back(tmp_path: Path) -> None:
+    """Frames of 140 bytes, of which a link of 100 Mbit/s sends one in 11 µs."""
+    gaps = [100_000] * 75 + [4_000_000] * 25
+    context = Context(Warehouse(made(tmp_path, gaps, frame=140)), [])
+    rows = context.rows("packet_intervals")
+    title, places = packet_intervals._peaks(rows, RTT_MS)
+    assert title == "RTT 4.00 ms: 25 % near RTT"
+    assert [place["text"] for place in places] == ["RTT"]
+    columns = [name for name in rows.columns if name.startswith(("back_to", "near_serial"))]
+    assert rows[columns].null_count().row(0) == (rows.height,) * 6
 
 
 def test_the_counts_add_up_to_the_table(tmp_path: Path) -> None:
