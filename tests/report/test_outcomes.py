@@ -166,11 +166,11 @@ def test_the_report_speaks_of_no_completion_time_where_there_is_none(database: P
     assert not re.findall(r".{0,40}(?:completion time|time \(s\)|slower|faster).{0,40}", words)
     assert made.first == (
         "app needs about 30.8 Mbit/s (95 % interval 10.0 to 40.0) and tolerates an RTT of about "
-        "1.24 ms (1.00 to 2.00) while tps stays at 91 % of its baseline or more."
+        "1.24 ms (1.00 to 2.00) with tps at 91 % of the baseline or more."
     )
     assert "How outcomes react to every axis" in words
     assert "the same share of their value" in words
-    kept = "while <b>latency</b> stays within 10 % of its baseline, all else as at the baseline."
+    kept = "with <b>latency</b> within 10 % of the baseline, all else as at the baseline."
     assert kept in made.html.replace("\u00a0", " ")
 
 
@@ -203,7 +203,7 @@ def test_a_value_of_zero_has_no_ratio_and_is_listed(tmp_path: Path) -> None:
     made = page.build(tmp_path)
     assert not made.contradictions
     assert made.first == (
-        "The RTT that app tolerates while errors stays within 10 % of its baseline cannot be "
+        "The RTT that app tolerates with errors within 10 % of the baseline cannot be "
         "determined: it is 0 in 3 of 3 runs at the baseline, and a ratio to 0 means nothing."
     )
 

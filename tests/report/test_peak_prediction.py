@@ -11,10 +11,17 @@ import pytest
 import ranked
 
 from flowsweep.analysis import rank_fits
+from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
 
 #: Student's t, 97.5 %, by degrees of freedom: a printed table.
 T = {2: 4.3027, 4: 2.7764}
+
+
+def test_one_rank_is_not_divided_by(tmp_path: Path) -> None:
+    html = page.build(ranked.make(tmp_path, ((1, 10.0), (1, 10.4)))).html
+    assert "Bar: from the site with the least traffic" in html
+    assert "idle ones included" not in html
 
 
 def test_the_most_ranks_are_predicted_from_the_fewer(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 import tiny
 from valid_charts import valid
@@ -54,6 +56,21 @@ def test_each_state_has_its_words(one: dict[str, Any], strip: str, cell: str) ->
     for tag in ("<small>", "</small>", '<span class="badge note">', "</span>"):
         text = text.replace(tag, " ")
     assert " ".join(text.split()) == cell
+
+
+@pytest.mark.parametrize(("way", "cause"), [
+    ("out", "the host's capture sees a burst before it queues for the link"),
+    ("in", "the emulator or the host delivered packets late and caught up"),
+])  # fmt: skip
+def test_a_peak_above_the_link_has_the_cause_of_its_direction(way: str, cause: str) -> None:
+    rows = pl.DataFrame(
+        {"peak_mbit_s": [120.0], "baseline_rate_mbit_s": [100.0], "busier_direction": [way]}
+    )
+    context: Any = SimpleNamespace(rows=lambda _: rows)
+    assert requirement.note(context) == (
+        f"A peak can exceed the rate of the link (100 Mbit/s): {cause}, and traffic within a site "
+        "never crosses it."
+    )
 
 
 def strip(directory: Path, slowdowns: dict[int, float], runs: int) -> Figure:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flowsweep.analysis.need import EMULATOR_OFF
-from flowsweep.render import threshold_words, verdict_lightpaths
+from flowsweep.render import threshold_words, verdict_lightpaths, verdict_need
 from flowsweep.render.verdict import _join, plain, verdict
 
 REQUIREMENT = {
@@ -215,8 +215,8 @@ def test_what_is_sure_of_a_threshold_that_is_unknown(
 @pytest.mark.parametrize(
     ("axis", "text"),
     [
-        ("rate", "The rate that lu needs to keep p99 within 10 % of its baseline cannot"),
-        ("rtt", "The RTT that lu tolerates while p99 stays within 10 % of its baseline cannot"),
+        ("rate", "The rate that lu needs to keep p99 within 10 % of the baseline cannot"),
+        ("rtt", "The RTT that lu tolerates with p99 within 10 % of the baseline cannot"),
     ],
 )
 def test_an_unknown_threshold_names_its_outcome(axis: str, text: str) -> None:
@@ -315,6 +315,24 @@ def test_captures_without_a_packet_are_no_evidence() -> None:
     assert sentences(threshold("rtt"), baseline_packets=0) == [
         "Nothing can be said about lu: its captures at the baseline hold no packet."
     ]
+
+
+def test_an_application_without_packets_has_one_sentence_for_all_outcomes() -> None:
+    rows = [REQUIREMENT | {"outcome": name, "baseline_packets": 0} for name in ("tps", "latency")]
+    found = verdict([threshold("rtt", outcome="tps")], rows, {("lu", ""): "lu"})
+    texts = [plain(text) for text in found.sentences if "Nothing can be said" in text]
+    assert len(texts) == 1
+
+
+def test_a_limit_by_the_second_has_its_unit_behind_the_number() -> None:
+    row = {
+        "app": "lu", "problem": "", "outcome": "tps", "relation": ">", "limit_value": 30.0,
+        "unit": "1/s", "state": "holds", "label": "baseline", "value": 40.0, "low": None,
+        "runs_used": 2,
+    }  # fmt: skip
+    for unit, text in (("1/s", "tps > 30/s"), ("ms", "tps > 30 ms"), ("", "tps > 30")):
+        (found,) = verdict_need.sentences([row | {"unit": unit}], {("lu", ""): "lu"})
+        assert plain(found) == f"lu keeps {text} at 1 of 1 point."
 
 
 def test_an_application_that_does_not_use_the_link_needs_nothing_of_it_that_is_known() -> None:

@@ -37,7 +37,7 @@ def word_tolerated(row: Row) -> str:
     """The end of "tolerates an RTT of about 10 ms ..."."""
     if row["outcome"] == COMPLETION:
         return "before it is 10 % slower"
-    return f"while **{row['outcome']}** stays {_bound(row, 1.1)}"
+    return f"with **{row['outcome']}** {_bound(row, 1.1)}"
 
 
 def word_kept(row: Row) -> str:
@@ -80,5 +80,5 @@ def faster(row: Row) -> str:
 def _bound(row: Row, level: float) -> str:
     """How far it may get worse: by the same factor whichever way is better."""
     if row["better"] == "more":
-        return f"at {100 / level:.0f} % of its baseline or more"
-    return f"within {100 * (level - 1):.0f} % of its baseline"
+        return f"at {100 / level:.0f} % of the baseline or more"
+    return f"within {100 * (level - 1):.0f} % of the baseline"

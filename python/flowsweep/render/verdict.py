@@ -106,7 +106,9 @@ def verdict(
     for outcomes in list(apps.values())[:MAX_APPS]:
         for place, varied_rows in enumerate(outcomes.values()):
             is_whole = len(apps) == 1 and place == 0
-            sentences += _about(varied_rows, runs, beside, is_whole=is_whole)
+            found = _about(varied_rows, runs, beside, is_whole=is_whole)
+            # What nothing can be said about is so for every outcome of it.
+            sentences += [text for text in found if text not in sentences]
     if len(apps) > MAX_APPS:
         more = len(apps) - MAX_APPS
         subject = "1 more application is" if more == 1 else f"{more} more applications are"

@@ -34,8 +34,8 @@ def _sentence(label: str, rows: Sequence[Row]) -> str:
     if first["limit_value"] is None:
         kept = f"Whether **{label}** keeps its {first['outcome']}"
         return f"{kept} cannot be determined: {first['reason']}."
-    unit = f" {first['unit']}" if first["unit"] else ""
-    limit = f"{first['outcome']} {first['relation']} {numbers.plain(first['limit_value'])}{unit}"
+    value = numbers.plain(first["limit_value"])
+    limit = f"{first['outcome']} {first['relation']} {_with_unit(value, first['unit'])}"
     states = {
         state: [row for row in rows if row["state"] == state]
         for state in ("holds", "fails", "cannot tell")
@@ -49,6 +49,11 @@ def _sentence(label: str, rows: Sequence[Row]) -> str:
     if states["cannot tell"]:
         parts.append(f"it cannot be determined at {_list_points(states['cannot tell'])}")
     return f"{'; '.join(parts)}."
+
+
+def _with_unit(value: str, unit: str) -> str:
+    """`10 ms`, `30/s`, `7`."""
+    return f"{value}{unit[1:]}" if unit.startswith("1/") else f"{value} {unit}".rstrip()
 
 
 def _list_points(rows: Sequence[Row]) -> str:

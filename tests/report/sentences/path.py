@@ -95,7 +95,8 @@ PATH = [
     Sentence("path_throughput", r"Dotted: rate of the link\.", due=_reaches_link),
     *always("bytes_in_flight", r"Each mark is one direction at a point: its connection with the most "
             r"bytes in flight, median over the runs\.",
-            r"Above the dashed line, more is in flight than the path holds, and the rest waits in queues\.",
+            r"Above the dashed line, more is in flight than the path holds, and the rest waits in queues "
+            r"or was dropped\.",
             r"Below it, this connection alone never filled the path\."),
     Sentence("bytes_in_flight", r"Ticks: the receiver's largest window\.",
              due=lambda asked: bool(_marks(asked)["window_bytes"].drop_nulls().len())),

@@ -46,7 +46,8 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             "Each mark is one direction at a point: its connection with the most bytes in flight, "
             "median over the runs. Above the dashed line, more is in flight than the path holds, "
-            "and the rest waits in queues. Below it, this connection alone never filled the path.",
+            "and the rest waits in queues or was dropped. Below it, this connection alone never "
+            "filled the path.",
             "Ticks: the receiver's largest window." if _has_window(drawn) else None,
             f"Not drawn: {numbers.plural(hidden, 'row')} without a known bandwidth-delay product, "
             "or with hardly any bytes in flight."

@@ -115,7 +115,13 @@ def note(context: Context) -> str | None:
         return None
     rates = sorted({row["baseline_rate_mbit_s"] for row in above})
     rate = " to ".join(dict.fromkeys(numbers.estimate(one) for one in (rates[0], rates[-1])))
+    directions = {row["busier_direction"] for row in above}
+    why = {
+        "out": "the host's capture sees a burst before it queues for the link",
+        "in": "the emulator or the host delivered packets late and caught up",
+    }
+    causes = [words for direction, words in why.items() if direction in directions]
     return (
-        f"A peak can exceed the rate of the link ({rate} Mbit/s): the host's capture sees a burst "
-        "before it queues for the link, and traffic within a site never crosses it."
+        f"A peak can exceed the rate of the link ({rate} Mbit/s): {'; '.join(causes)}, and traffic "
+        "within a site never crosses it."
     )

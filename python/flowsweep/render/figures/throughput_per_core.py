@@ -48,7 +48,9 @@ def draw(context: Context) -> Figure | None:
         caption=sentence(
             "Dot: mean over the run, all sites together. Bar: from the site with the least traffic "
             f"per rank to the site with the most. Tick: the busiest {steps} ms.",
-            f"Medians over the runs, divided by all {count}, idle ones included.",
+            f"Medians over the runs, divided by all {count}, idle ones included."
+            if ranks != [1]
+            else None,
             f"The largest peak is {numbers.estimate(max(known))} Mbit/s, "
             f"{numbers.estimate(max(known) / 8)} MB/s per rank."
             if known
