@@ -225,6 +225,17 @@ def test_what_is_not_sure_at_the_hardest_point_is_reported_with_its_interval() -
     assert found.reason.endswith("] times its baseline time, which decides neither way about 10 %")
 
 
+def test_the_baseline_is_no_reason_where_another_level_is_found() -> None:
+    base = [0.85, 0.9, 1.0, 1.05, 1.1, 1.15]
+    line = slowdown.Line([base, [1.5 * time for time in base]], base, 0)
+    points = need.Points("rtt", [1.0, 4.0], line, [False] * 2)
+    assert need.threshold(points, 1.1).state == "found"
+    found = need.threshold(points, 1.5)
+    assert found.state == "cannot tell"
+    assert found.reason.startswith("at 4.00 ms it takes 1.5")
+    assert found.reason.endswith("which decides neither way about 50 %")
+
+
 def test_few_noisy_runs_still_hold_the_truth() -> None:
     """5 % spread and 6 runs, 1 + 0.02 * RTT: it crosses 1.1 at 5.3 ms."""
     held = []
