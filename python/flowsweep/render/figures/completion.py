@@ -108,7 +108,7 @@ def _draw(context: Context, every: pl.DataFrame, query: str) -> Figure:
             + (
                 "without a valid run, of its own or at the baseline."
                 if is_time
-                else "where no run is valid, at it or at the baseline, or the outcome of one is 0."
+                else "without a valid run, or with an outcome of 0, of its own or at the baseline."
             )
             if hidden
             else None,
