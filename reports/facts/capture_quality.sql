@@ -7,10 +7,12 @@ connections as (
         host,
         count(distinct connection) filter (start = 'midstream')
             as midstream_connections,
-        -- Of TCP directions with payload. What a window probe carried was refused, and was sent
-        -- again for that reason.
+        -- Of TCP directions with payload. A probe repeats nothing that was lost; older tables
+        -- count window probes alone, of which each may repeat a byte.
         sum(
-            greatest(retransmitted_packets - coalesce(window_probes, 0), 0)
+            greatest(
+                retransmitted_packets - coalesce(retransmitted_probes, window_probes, 0), 0
+            )
         ) filter (has_data)::bigint as repeated_packets,
         sum(retransmitted_bytes) filter (has_data)::bigint as repeated_bytes,
         sum(payload_bytes) filter (has_data)::bigint as payload_bytes,

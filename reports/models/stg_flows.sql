@@ -38,6 +38,7 @@ contract as (
         null::bigint as stray_syn_ack_packets,
         null::bigint as stray_rst_packets,
         null::bigint as window_probes,
+        null::bigint as retransmitted_probes,  -- of retransmitted_packets: no loss
         null::bigint as max_window_bytes,     -- that it advertised
         null::bigint as max_in_flight_bytes,  -- sent and not acknowledged, at this capture point
         null::bigint as rtt_min_ns,       -- from the capture point to the receiver and back

@@ -72,9 +72,10 @@ def test_a_wild_segment_is_counted_apart() -> None:
 
 
 def test_a_byte_that_was_refused_and_sent_again_was_a_window_probe() -> None:
-    """By the definition it is repeated; what is lost is told from it by the window probes."""
+    """By the definition it is repeated, and no loss."""
     client, _ = thread("12")["flows"].rows(named=True)
     assert (client["retransmitted_packets"], client["window_probes"]) == (1, 1)
+    assert client["retransmitted_probes"] == 1
 
 
 def test_records_that_are_all_there_twice_count_once() -> None:

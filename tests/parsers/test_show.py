@@ -66,7 +66,8 @@ def flows(rtt_there_ns: int | None, rtt_back_ns: int | None) -> pl.DataFrame:
     shared = {
         "connection": 0, "protocol": "tcp", "duration_ns": 10**9, "packets": 9,
         "ip_bytes": 9,
-        "retransmitted_packets": 0, "sender_limited_ns": 0, "receiver_limited_ns": 0,
+        "retransmitted_packets": 0, "retransmitted_probes": 0,
+        "sender_limited_ns": 0, "receiver_limited_ns": 0,
         "unknown_limited_ns": 0, "peer_wait_ns": 0,
     }  # fmt: skip
     ends = {"src_ip": "a", "src_port": 1, "dst_ip": "b", "dst_port": 2}

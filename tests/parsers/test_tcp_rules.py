@@ -122,6 +122,7 @@ def test_a_keep_alive_is_below_what_is_acknowledged(flows: Flows, payload: int) 
         from_client(seq=109, ack=100, payload=payload),
     )
     assert (row["keep_alives"], row["window_probes"]) == (1, 0)
+    assert (row["retransmitted_packets"], row["retransmitted_probes"]) == (payload, payload)
     waiting, _ = flows.rows(
         *opened(),
         from_client(seq=100, ack=100, payload=10),
@@ -141,6 +142,22 @@ def test_a_window_probe_goes_into_a_window_of_zero(flows: Flows, number: int) ->
     )
     assert (row["window_probes"], row["keep_alives"]) == (1, 0)
     assert server["zero_window_packets"] == 1
+
+
+def test_a_window_probe_without_a_byte_hides_no_retransmission(flows: Flows) -> None:
+    probe = from_client(seq=109, ack=100)
+    again = from_client(seq=110, ack=100, payload=10)
+    row, _ = flows.rows(
+        *opened(),
+        from_client(seq=100, ack=100, payload=10),
+        from_server(seq=100, ack=110, window=0),
+        probe,
+        from_server(seq=100, ack=110),
+        again,
+        again,
+    )
+    assert (row["retransmitted_packets"], row["retransmitted_probes"]) == (1, 0)
+    assert row["window_probes"] == 1
 
 
 def test_a_delayed_acknowledgement_measures_the_newest_segment(flows: Flows) -> None:

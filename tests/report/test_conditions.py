@@ -93,12 +93,12 @@ def test_what_older_tables_do_not_tell_is_not_stated(tmp_path: Path) -> None:
     assert (row["grade"], row["grade_reasons"]) == ("A", "")
 
 
-def test_what_a_window_probe_carried_is_no_retransmission(tmp_path: Path) -> None:
-    counts = {"retransmitted_packets": 60, "retransmitted_bytes": 8_000}
+def test_a_probe_repeats_nothing_that_was_lost(tmp_path: Path) -> None:
+    counts = {"retransmitted_packets": 60, "retransmitted_bytes": 8_000, "window_probes": 60}
     for probes, letter in ((0, "D"), (60, "A")):
         directory = tmp_path / str(probes)
         made(directory, {}, {})
-        flows = both_ways(window_probes=probes, **counts)
+        flows = both_ways(retransmitted_probes=probes, **counts)
         tiny.table(directory, "flows", "r", "pc1", flows)
         (row,) = Warehouse(directory).rows("run_quality").to_dicts()
         assert (row["grade"], shown(directory).letter) == (letter, letter)

@@ -166,6 +166,7 @@ fn each_flow(tables: &Tables) {
     at_most(tables, "largest_packet_bytes", "ip_bytes");
     at_most(tables, "keep_alives", "packets");
     at_most(tables, "window_probes", "packets");
+    at_most(tables, "retransmitted_probes", "retransmitted_packets");
     at_most(tables, "duplicate_acks", "packets");
     let columns = [
         "retransmitted_bytes",

@@ -255,6 +255,8 @@ columns! {
         => rows.tcp(|row| row.rare.keep_alives.into());
     Column::new("window_probes", Int64, "packets", "Segments of at most one byte sent into a window of 0 where all before was acknowledged, or one byte below that.", "RFC 9293 3.8.6.1").or_null()
         => rows.tcp(|row| row.rare.window_probes.into());
+    Column::new("retransmitted_probes", Int64, "packets", "Of retransmitted_packets: keep-alives and window probes with a byte, and segments that repeat no more than the byte of a window probe. None of them repeats a byte that was lost.", "RFC 9293 3.8.4, 3.8.6.1").or_null()
+        => rows.tcp(|row| row.rare.retransmitted_probes.into());
     Column::new("outside_window_packets", Int64, "packets", "Segments whose numbers the receiver would not accept: outside its window, or they acknowledge what was never sent. Counted in packets and bytes; of no effect on any other column of TCP.", "RFC 9293 3.10.7.4, RFC 5961 5").or_null()
         => rows.tcp(|row| row.rare.outside_window_packets.into());
     Column::new("stray_syn_packets", Int64, "packets", "SYNs with another number in a live connection that no SYN-ACK answered: of no effect, as those above.", "RFC 5961 4").or_null()

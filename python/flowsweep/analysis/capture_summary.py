@@ -165,10 +165,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         "midstream_connections": flows.filter(pl.col("start") == "midstream")[
             "connection"
         ].n_unique(),
-        # What a window probe carried was refused, and was sent again for that reason.
-        "repeated_packets": (data["retransmitted_packets"] - remarks.window_probes(data))
-        .clip(0)
-        .sum(),
+        "repeated_packets": (data["retransmitted_packets"] - data["retransmitted_probes"]).sum(),
         "repeated_bytes": data["retransmitted_bytes"].sum(),
         "payload_bytes": data["payload_bytes"].sum(),
         **odd_connections.count(flows),
@@ -264,8 +261,9 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
     # RTT to the receiver and back against that to the sender: which end is beside the capture?
     other = pl.col("rtt_min_ns").sort_by("direction", descending=True).over("connection")
     mirrored = flows.sort("connection", "direction").with_columns(opposite_ns=other)
-    again = mirrored["retransmitted_packets"] - remarks.window_probes(mirrored)
-    mirrored = mirrored.with_columns(retransmitted_packets=again.clip(0))
+    # A probe repeats nothing that was lost.
+    again = pl.col("retransmitted_packets") - pl.col("retransmitted_probes")
+    mirrored = mirrored.with_columns(retransmitted_packets=again)
     largest = mirrored.sort(
         pl.coalesce("payload_bytes", "ip_bytes"),
         "connection",

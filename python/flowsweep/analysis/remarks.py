@@ -25,14 +25,7 @@ def find(captures: pl.DataFrame, flows: pl.DataFrame) -> Iterator[str]:
     again = odd_connections.count_reused_ports(flows)
     if again:
         yield f"{counted(again, 'connection')} on ports that an earlier one used"
-    probes = int(window_probes(flows).sum())
+    probes = int(flows["retransmitted_probes"].sum())
     if probes:
-        yield f"{counted(probes, 'window probe')}; a byte of a probe that is sent again is no loss"
-
-
-def window_probes(flows: pl.DataFrame) -> pl.Series:
-    """Of each row of `flows`: its window probes; 0 in tables that do not know them."""
-    import polars as pl
-
-    known = "window_probes" in flows.columns
-    return flows["window_probes"].fill_null(0) if known else pl.zeros(flows.height, eager=True)
+        packets = counted(probes, "packet")
+        yield f"{packets} with a byte of a keep-alive or window probe again: no loss"

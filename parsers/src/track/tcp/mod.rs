@@ -66,6 +66,8 @@ struct Rare {
 pub(crate) struct RareCounts {
     pub retransmitted_packets: u32,
     pub retransmitted_bytes: u64,
+    /// Of these packets: those that are probes, or repeat no more than a probe's byte.
+    pub retransmitted_probes: u32,
     pub out_of_order_packets: u32,
     pub keep_alives: u32,
     pub window_probes: u32,

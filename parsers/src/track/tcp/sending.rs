@@ -102,7 +102,8 @@ impl Tcp {
         }
         let (highest, highest_payload) = (self.end, self.payload_end);
         let (added, late) = self.covers(span.from, span.to, highest_payload);
-        self.note_repeats(segment, &span, &added);
+        let is_probe = is_probe || self.repeats_probe(&span, &added);
+        self.note_repeats(segment, &span, &added, is_probe);
         if late && span.payload > 0 {
             self.rarely().counts.out_of_order_packets += 1;
         }
@@ -124,7 +125,7 @@ impl Tcp {
         }
         if span.payload > 0 {
             let data = Data {
-                probe: is_probe || self.repeats_probe(&span, &added),
+                probe: is_probe,
                 repeated: added.repeated,
                 late: span.from < highest_payload,
                 idle,
@@ -174,11 +175,12 @@ impl Tcp {
 
     /// Counts the bytes of `segment` that were sent before. A SYN that repeats nothing waits for its answer.
     #[inline]
-    fn note_repeats(&mut self, segment: &Segment, span: &Span, added: &Added) {
+    fn note_repeats(&mut self, segment: &Segment, span: &Span, added: &Added, is_probe: bool) {
         if added.repeated > 0 {
             let rare = self.rarely();
             rare.counts.retransmitted_packets += 1;
             rare.counts.retransmitted_bytes += added.repeated as u64;
+            rare.counts.retransmitted_probes += u32::from(is_probe);
             rare.repeated.add(span.from, span.to);
             if span.syn {
                 // RFC 6298 3: nobody knows which of the SYNs the answer answers.
@@ -194,8 +196,8 @@ impl Tcp {
 
     /// Whether all that is repeated is the byte of a probe.
     fn repeats_probe(&self, span: &Span, added: &Added) -> bool {
-        let probed = self.rare.as_ref().and_then(|rare| rare.probed);
-        added.repeated == 1 && probed == Some(span.from)
+        let probed = || self.rare.as_ref().and_then(|rare| rare.probed);
+        added.repeated == 1 && probed() == Some(span.from)
     }
 
     /// Takes in the payload of `segment`, whose bytes are counted.
