@@ -115,6 +115,18 @@ def test_datagrams_in_two_networks_are_distinguished_where_networks_count(tmp_pa
     assert (apart["vlan"].to_list(), apart["packets"].to_list()) == ([10, 20, None], [1, 1, 1])
 
 
+def test_a_tag_of_priority_alone_names_no_network(tmp_path: Path) -> None:
+    """IEEE 802.1Q 9.6: the id 0 names no VLAN; that of a tag behind it counts."""
+    there, back = udp("10.0.0.1", 9, "10.0.0.2", 9), udp("10.0.0.2", 9, "10.0.0.1", 9)
+    priority, tag = b"\x81\0\xa0\0", b"\x81\0\0\x0a"
+    path = tmp_path / "a.pcap"
+    frames = [there, back[:12] + priority + back[12:], there[:12] + priority + tag + there[12:]]
+    path.write_bytes(pcap([(number * 50 * MS, frame) for number, frame in enumerate(frames)]))
+    flows = pl.DataFrame(Table("flows", (path,), Settings(by_network=True)))
+    assert flows["connection"].to_list() == [0, 0, 1]
+    assert flows["vlan"].to_list() == [None, None, 10]
+
+
 def test_packets_of_two_interfaces_count_once() -> None:
     found = thread("49")
     assert captures(found, "packets", "duplicate_packets") == [(10, 0), (10, 10)]

@@ -87,10 +87,11 @@ impl Walk<'_> {
         }
     }
 
+    /// IEEE 802.1Q. The id 0 names no VLAN: such a tag carries a priority alone (9.6).
     fn vlan(&mut self) -> Result<Layer, Stop> {
         let id = self.u16(0)? & 0xfff;
         let kind = self.u16(2)?;
-        if self.packet.vlan == NO_VLAN {
+        if id != 0 && self.packet.vlan == NO_VLAN {
             self.packet.vlan = id;
         }
         self.at += 4;

@@ -199,7 +199,7 @@ columns! {
         => arrays::addresses(rows.each().map(|row| (row.destination().0, row.key.v6)));
     Column::new("dst_port", Int32, "", "Receiver's port; null where the protocol has none.", "").or_null()
         => arrays::int32_or_null(rows.each().map(|row| row.port(row.destination().1)));
-    Column::new("vlan", Int32, "", "Outermost VLAN id of the connection's first packet; null without a tag.", "IEEE 802.1Q").or_null()
+    Column::new("vlan", Int32, "", "Outermost VLAN id of the connection's first packet; null without a tag, or where tags carry a priority alone (id 0).", "IEEE 802.1Q").or_null()
         => arrays::int32_or_null(rows.each().map(|row| { let vlan = row.side.connection.vlan; (vlan != NO_VLAN).then_some(i32::from(vlan)) }));
     Column::new("tunnel", Text, "", "Outermost tunnel around this direction's first packet that is in one: vxlan, gre, 6in4 and so on; null where none is.", "").or_null()
         => arrays::text_or_null(rows.each().map(|row| Some(row.tunnel?.kind)));
