@@ -224,3 +224,16 @@ def test_acknowledgements_that_begin_late_are_those_of_what_was_sent(
     least, most = flows.select("rtt_min_ns", "rtt_max_ns").row(0)
     assert least == most == under_way * 10 * US + US
     assert flows["max_in_flight_bytes"].to_list() == [(under_way + 1) * 1000, 0]
+
+
+def test_bytes_that_were_not_captured_are_not_in_flight(tmp_path: Path) -> None:
+    """The capture lacks more than the window allows, so that it lacks acknowledgements, too."""
+    made = Conversation(Kind())
+    made.open(0)
+    for second in range(1, 4):
+        made.send(1000 * second * MS, 0, payload=1000)
+        made.send(1000 * second * MS + MS, 0, payload=1000)
+        made.send(1000 * second * MS + 10 * MS, 1)
+        made.sent[0] += 500_000
+    [sent, _] = tables(made.write(tmp_path / "a.pcap"))["flows"].rows(named=True)
+    assert (sent["max_in_flight_bytes"], sent["outside_window_packets"]) == (2000, 0)

@@ -277,7 +277,7 @@ columns! {
         => rows.syn(|syn| syn.window_scale.map(i64::from));
     Column::new("max_window_bytes", Int64, "B", "Greatest window this side advertised, scaled; null where a SYN was not captured, so that the scale is not known.", "RFC 7323 2").or_null()
         => arrays::int64_or_null(rows.each().map(|row| { let peer = row.side.peer.map(|peer| &peer.tcp); row.side.own.tcp.max_window_bytes(peer) }));
-    Column::new("max_in_flight_bytes", Int64, "B", "Most payload bytes sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first byte seen; null where no acknowledgement was captured.", "RFC 5681 2").or_null()
+    Column::new("max_in_flight_bytes", Int64, "B", "Most payload bytes sent and not yet acknowledged at this capture point, counted before the first acknowledgement from the first byte seen, and beyond the receiver's window, where the capture lacks an acknowledgement, from the last hole; null where no acknowledgement was captured.", "RFC 5681 2").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.max_in_flight_bytes()));
     Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement, by a RST too; null where the SYN or its answer was not captured, or it was repeated before it was answered, so that nobody knows which one was.", "RFC 6298 3").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.handshake_ns()));

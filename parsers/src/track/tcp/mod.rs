@@ -288,10 +288,15 @@ impl Tcp {
         }
     }
 
-    /// Payload bytes up to `end` that were sent and are not acknowledged.
+    /// Payload bytes up to `end` that were sent and are not acknowledged. Beyond the window of the other side the capture
+    /// lacks an acknowledgement: the bytes below a hole may have been acknowledged, and do not count.
     #[inline]
     fn flight(&self, end: i64) -> u32 {
-        (end - self.first_unacknowledged()).clamp(0, i64::from(u32::MAX)) as u32
+        let mut from = self.first_unacknowledged();
+        if self.edge != UNKNOWN && end > self.edge {
+            from = from.max(self.covered.behind_holes());
+        }
+        (end - from).clamp(0, i64::from(u32::MAX)) as u32
     }
 
     /// Unwraps a number of this direction to the value nearest to what was seen last: RFC 9293 3.4 counts modulo 2^32.

@@ -124,6 +124,11 @@ impl Ranges {
         }
     }
 
+    /// Where the highest range begins.
+    pub(crate) fn behind_holes(&self) -> i64 {
+        self.top.0
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.top.0 == self.top.1
     }
