@@ -112,6 +112,17 @@ def test_a_drift_that_few_runs_would_not_show_is_not_called_absent() -> None:
     )
 
 
+def test_one_reason_for_rate_and_rtt_is_stated_once() -> None:
+    why = "cannot be determined: it is 0 in 3 of 6 runs at the baseline."
+    rate, rtt = f"The rate that lu needs {why}", f"The RTT that lu tolerates {why}"
+    join = threshold_words.join_exceptions
+    assert join([rate, rtt]) == [f"The rate that lu needs and the RTT that lu tolerates {why}"]
+    other = "The RTT that lu tolerates cannot be determined: 1 run."
+    monotone = "lu gets faster again between 4.00 and 16.0 ms: no single RTT can be named."
+    for several in ([rate, other], [rate, monotone], [monotone, monotone], [rate], []):
+        assert join(several) == several
+
+
 NOT_COVERED = "the intervals do not cover that"
 SLOWER = "no drift, but runs of lu became 3.1 % slower from first to last (p = 0.0042)"
 FASTER = "no drift, but runs of lu became 12 % faster from first to last (p < 0.001)"

@@ -60,7 +60,14 @@ def _tells_apart(rows: pl.DataFrame, column: str) -> bool:
 def _join_columns(rows: pl.DataFrame, pattern: str, head: str) -> Column:
     """A column whose cells are made of several."""
     names = list(dict.fromkeys(re.findall(r"{(\w+)}", pattern)))
-    printed = {name: _column(rows[name], head).cells for name in names}
+    # A value and the ends of its interval belong together, more than those of one column.
+    has_interval = "} to {" in pattern
+    printed = {
+        name: list(map(numbers.estimate, rows[name]))
+        if has_interval
+        else _column(rows[name], head).cells
+        for name in names
+    }
     first, _, second = pattern.partition("|")
     cells: list[str] = []
     for place, row in enumerate(rows.rows(named=True)):

@@ -46,6 +46,17 @@ def severe(row: dict[str, Any]) -> str | None:
     return f"{'below' if row['axis'] == 'rate' else 'above'} {_value(row)}"
 
 
+def join_exceptions(sentences: list[str]) -> list[str]:
+    """One sentence on rate and RTT where neither can be determined, for the same reason."""
+    mark = " cannot be determined"
+    heads = [one.split(mark)[0] for one in sentences]
+    ends = {one.removeprefix(head) for head, one in zip(heads, sentences, strict=True)}
+    if len(sentences) < 2 or len(ends) > 1 or ends == {""}:
+        return sentences
+    first, second = heads
+    return [f"{first} and {second[0].lower()}{second[1:]}{ends.pop()}"]
+
+
 def exception(name: str, row: dict[str, Any]) -> str:
     """The sentence on a threshold that is none."""
     noun, unit = AXES[row["axis"]]
