@@ -186,9 +186,9 @@ fn each_flow(tables: &Tables) {
 }
 
 fn at_most(tables: &Tables, part: &str, whole: &str) {
-    let parts = tables.numbers("flows", part).into_iter();
-    for (part_value, whole) in parts.zip(tables.known("flows", whole)) {
-        assert!(part_value.unwrap_or_default() <= whole, "{part}");
+    let [parts, wholes] = [part, whole].map(|column| tables.numbers("flows", column));
+    for (part_value, whole) in parts.into_iter().zip(wholes) {
+        assert!(part_value <= whole, "{part}");
     }
 }
 
