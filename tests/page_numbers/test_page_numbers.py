@@ -53,7 +53,7 @@ QUERIES = (
     "one_way_delay", "losses_by_place", "time_shares", "time_path", "run_table", "run_quality",
 )  # fmt: skip
 #: More rows than the page embeds: it draws them, and `flowsweep query` prints them.
-TOO_LONG = {"throughput_cdf", "think_times", "packet_intervals"}
+TOO_LONG = {"throughput_cdf", "think_times"}
 #: Distributions of fewer than 20 flows: `flowsweep query` has their rows, the page no figure.
 NOT_DRAWN = {"flow_durations", "flow_rates"}
 A_WORD = "a letter with its reasons, no number: tests/report/test_grades.py"

@@ -115,8 +115,8 @@ FLOWS = [
              r"Height: share of all gaps of the direction per 1/20 decade\.",
              r"The shares in the titles are exact to the buckets of the tables, 1.6 % wide: a range "
              r"where a bucket lies on both sides of a limit\.",
-             r"Where the mean frame of a direction is shorter than 757 bytes, half a full one, back to "
-             r"back is left out: small packets are closer to each other\.",
+             r"Where the mean frame of a direction is shorter than half a full one, back to back is "
+             r"left out: small packets are closer to each other\.",
              rf"{N} of {N} points are drawn; all: flowsweep query packet_intervals DIR\."),
     Sentence("packet_intervals", r"Dotted: the gap of .+?\. In the titles: .+? (?:back to back|of the RTT)\.",
              due=_predicted),

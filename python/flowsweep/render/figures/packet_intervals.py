@@ -70,8 +70,8 @@ def draw(context: Context) -> Figure | None:
         notes="Data and bare ACK packets count together. Height: share of all gaps of the "
         "direction per 1/20 decade. The shares in the titles are exact to the buckets of the "
         "tables, 1.6 % wide: a range where a bucket lies on both sides of a limit. Where the mean "
-        "frame of a direction is shorter than 757 bytes, half a full one, back to back is left "
-        "out: small packets are closer to each other.",
+        "frame of a direction is shorter than half a full one, back to back is left out: small "
+        "packets are closer to each other.",
         chart=chart,
         rows=rows,
     )
