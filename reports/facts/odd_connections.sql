@@ -1,6 +1,6 @@
 -- One row per host captured: how many of its TCP connections look like another one that was
--- recorded again, or have packets of one direction alone. Of UDP count those with the packets of
--- another one behind another address. `flowsweep show` counts the
+-- recorded again, or have packets of one direction alone. Connections of UDP count where another
+-- one has the same packets with another address at one end. `flowsweep show` counts the
 -- same of one file: flowsweep.analysis.odd_connections.
 with
 

@@ -1,5 +1,5 @@
--- One row per run that counts and outcome, at points that have a ratio to others: where the outcome
--- is 0 in a run there is none.
+-- One row per run that counts and outcome, at the points where no run has an outcome of 0: only
+-- those have a ratio to others.
 select
     run_outcomes.app,
     run_outcomes.problem,

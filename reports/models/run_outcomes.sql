@@ -1,7 +1,7 @@
 -- One row per run and outcome of its application and problem: what the run is judged by. The
 -- completion time comes first; where no run reports anything, it stands alone. `cost` grows as the
--- outcome gets worse: of one of which more is better it is 1/value. Of 0 there is none: no ratio to
--- it means anything.
+-- outcome gets worse: of one of which more is better it is 1/value. A value of 0 has no
+-- cost, because no ratio to it means anything.
 with
 
 listed as (

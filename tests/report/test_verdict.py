@@ -495,7 +495,7 @@ def test_who_takes_all_that_the_links_have_has_no_need_that_is_known() -> None:
     bulk = {"capacity_mbit_s": 100.0, "p50_mbit_s": 98.0, "is_supply_limited": True}
     assert lightpaths(lightpath("iperf3", 2, 2, **bulk)) == (
         "At the baseline, iperf3 fills 1 lightpath of 100 Mbit/s between the sites, and a faster "
-        "path would carry more."
+        "path might carry more."
     )
 
 

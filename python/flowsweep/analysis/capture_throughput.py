@@ -70,8 +70,8 @@ def summarise(
         if duration_s * 1e9 >= bin_ns:
             total = 8e3 * float(own["wire_bytes"].sum())  # Mbit/s times ns
             mean = total / length_ns
-            # Regular packets reach into one bin more than their times differ by. Over whole bins
-            # no mean exceeds the busiest one.
+            # Packets in n bins may have first and last times that are n - 1 bins apart. Over whole
+            # bins no mean exceeds the busiest one.
             is_above = mean > max(found[f"{way}_mbit_s"])
             found[f"mean_{way}_mbit_s"] = total / (high - low) if is_above else mean
         filled |= set(per_bin["number"])

@@ -111,7 +111,7 @@ def estimate(
 
 
 def refuse(baseline: Sequence[float | None], costs: Sequence[float | None]) -> Threshold:
-    """The threshold of runs that make no line, with the reason; an outcome of 0 has no cost."""
+    """Gives the reason why runs have no threshold; the cost of an outcome of 0 is None."""
     if not baseline:
         return Threshold("cannot tell", "there is no valid run at the baseline")
     for own, place, why in (

@@ -162,7 +162,7 @@ def _judge(points: Points, common: Threshold, ends: tuple[int, int], level: floa
         is_single = thresholds.crossing_count(points.line.medians, level) == 1
         if common.runs_beside < slowdown.MIN_RUNS and common.noise == "own" and is_single:
             return replace(common, state="found", low=None, high=None)
-    # A point that is surely so much worse shows that the baseline is known well enough.
+    # A point whose whole interval lies beyond 10 % shows that the baseline is known well enough.
     is_sure = points.line.intervals[:, 0].max() >= 1 + MAX_VARIATION
     noise_reason = None if is_sure else _describe_noise(points)
     return replace(common, reason=noise_reason or _describe_undecided(points, ends, level))

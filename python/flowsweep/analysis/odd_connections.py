@@ -26,7 +26,7 @@ TELLING_PACKETS = 10
 
 
 def count(flows: pl.DataFrame) -> dict[str, int]:
-    """Counts the odd connections of one capture: of TCP, and where addresses changed of UDP too.
+    """Counts the odd TCP connections of one capture, and those of UDP on both sides of a NAT.
 
     Args:
         flows: The table `flows`.

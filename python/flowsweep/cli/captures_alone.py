@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
 import sys
 from collections.abc import Collection
@@ -191,9 +190,7 @@ def _divide(tables: Path, run: str, hosts_of_runs: dict[str, list[str]]) -> None
         with file_sets.file_set(tables, place, [place], is_alone=False) as folder:
             for host in hosts_of_runs[name]:
                 host_folder = partition("host", host)
-                shutil.copytree(
-                    whole / host_folder, folder / place / host_folder, copy_function=os.link
-                )
+                shutil.copytree(whole / host_folder, folder / place / host_folder)
 
 
 def _remove_others(directory: Path, kept: Collection[str]) -> None:

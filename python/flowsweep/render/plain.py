@@ -60,7 +60,7 @@ def _tells_apart(rows: pl.DataFrame, column: str) -> bool:
 def _join_columns(rows: pl.DataFrame, pattern: str, head: str) -> Column:
     """A column whose cells are made of several."""
     names = list(dict.fromkeys(re.findall(r"{(\w+)}", pattern)))
-    # A value and the ends of its interval belong together, more than those of one column.
+    # A value has as many figures as the ends of its interval, with which it is compared.
     has_interval = "} to {" in pattern
     printed = {
         name: list(map(numbers.estimate, rows[name]))

@@ -107,7 +107,7 @@ def verdict(
         for place, varied_rows in enumerate(outcomes.values()):
             is_whole = len(apps) == 1 and place == 0
             found = _about(varied_rows, runs, beside, is_whole=is_whole)
-            # What nothing can be said about is so for every outcome of it.
+            # An application without usable runs gets the same sentence for each of its outcomes.
             sentences += [text for text in found if text not in sentences]
     if len(apps) > MAX_APPS:
         more = len(apps) - MAX_APPS

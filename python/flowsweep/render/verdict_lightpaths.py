@@ -113,7 +113,7 @@ def _describe_answer(
         fill = "fills" if len(named) == 1 else "fill"
         return (
             f"{_join_labels(named)} {fill} **{answer.number}** {noun} of {rate} {where}, "
-            "and a faster path would carry more"
+            "and a faster path might carry more"
         )
     between = f"**{answer.number}** {noun} of {rate} {where} {carry}"
     if burst_mbit_s is not None:

@@ -15,7 +15,7 @@ from flowsweep.render import outcome_words
 
 MAX_NAMED = 4
 LEAST_P = 0.001
-#: A drift that the interval holds below this share could not decide about a limit of 10 %.
+#: A drift of less than this share cannot decide about a limit of 10 %.
 SMALL_DRIFT = 0.10
 
 
@@ -63,7 +63,7 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
 def _drifts(rows: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) -> list[str]:
     """That runs do not become slower or faster during the sweep, and what was found of that."""
     alike: list[str] = []
-    open_ones: list[str] = []
+    undecided: list[str] = []
     unlike, unknown = [], []
     judged = {(row["app"], row["problem"], row["outcome"]): row for row in rows}
     names = list(labels)
@@ -83,17 +83,17 @@ def _drifts(rows: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) 
             ends = [row["drift_low"], row["drift_high"]]
             is_known = max(map(abs, ends)) < SMALL_DRIFT
             span = " to ".join(map(numbers.change, ends))
-            (alike if is_known else open_ones).append(f"{name} {span}")
+            (alike if is_known else undecided).append(f"{name} {span}")
     found = []
     if unlike:
         found.append(f"no drift, but {_join_first(unlike)}: the intervals do not cover that")
     change = "95 % interval of the change from first run to last"
     if alike:
         found.append(f"no drift, and none was found ({change}: {_join_first(alike)})")
-    if open_ones:
+    if undecided:
         found.append(
             f"no drift, which these runs neither show nor rule out ({change}: "
-            f"{_join_first(open_ones)})"
+            f"{_join_first(undecided)})"
         )
     if unknown:
         found.append(f"no drift, which too few runs of {_join_first(unknown)} could show")

@@ -124,7 +124,7 @@ impl Ranges {
         }
     }
 
-    /// Where the highest range begins.
+    /// The start of the highest range: every hole lies below it.
     pub(crate) fn behind_holes(&self) -> i64 {
         self.top.0
     }
