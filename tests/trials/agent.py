@@ -54,6 +54,7 @@ class Agent:
 
     Attributes:
         points: The calls that may be disturbed; fewer where packets come later.
+        kill_points: Those of them at which a kill may leave other files than at the one before.
     """
 
     def __init__(self, temporary: Path) -> None:
@@ -71,6 +72,7 @@ class Agent:
         self._control.arm(self.folder)
         self._capture()
         self.points, _ = self._control.disarm()
+        self.kill_points = self._control.kill_points(self.points)
 
     def end(self) -> None:
         """Removes the cable."""

@@ -83,6 +83,7 @@ class Subject:
 
     Attributes:
         points: The calls that may be disturbed.
+        kill_points: Those of them at which a kill may leave other files than at the one before.
         rows_before: What a plain reader finds before it.
         rows_done: And behind it.
         readings: What the reader of the command prints before it and behind it.
@@ -128,6 +129,7 @@ class Subject:
         self.bench.control.arm(self.bench.folder)
         self._succeed(self.command.words)
         points, _ = self.bench.control.disarm()
+        self.kill_points = self.bench.control.kill_points(points)
         done, rows = states.state_of(self.bench.folder), states.rows_of(self.bench.folder)
         printed = [self._succeed(words) for words in self.command.after]
         return points, done, rows, states.state_of(self.bench.folder), printed

@@ -1,5 +1,8 @@
 """Disturbs commands at their writes, renames, removals and syncs; prints what held.
 
+Of a series of writes of one file, or of calls in one hidden folder, the first and the last are
+killed.
+
 Example: tests/trials/trials.py --points 6 --command ingest --command runs
 """
 
@@ -11,7 +14,7 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -55,13 +58,13 @@ class Row:
             self.faults.setdefault(rule, []).append(at + "; ".join(faults))
 
 
-def chosen(points: int, most: int | None, seed: str) -> list[int]:
+def choose(points: Sequence[int], most: int | None, seed: str) -> Sequence[int]:
     """All points, or so many in even steps from one that the seed draws."""
-    if most is None or most >= points:
-        return [*range(1, points + 1)]
-    step = points / most
+    if most is None or most >= len(points):
+        return points
+    step = len(points) / most
     first = random.Random(seed).random() * step
-    return [1 + int(first + number * step) for number in range(most)]
+    return [points[int(first + number * step)] for number in range(most)]
 
 
 def rows_of(
@@ -86,7 +89,8 @@ def rows_of(
                     if kinds and kind.label not in kinds:
                         continue
                     row = Row(command.name, kind.label, subject.points)
-                    for at in chosen(subject.points, most, f"{seed} {row.command} {row.kind}"):
+                    points = subject.kill_points if kind.kills else range(1, subject.points + 1)
+                    for at in choose(points, most, f"{seed} {row.command} {row.kind}"):
                         row.add(subject.attempt(kind, at))
                     yield row
                 if not is_agent and not kinds:
