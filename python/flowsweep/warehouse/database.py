@@ -116,13 +116,13 @@ class Warehouse:
     def rows(self, name: str) -> pl.DataFrame:
         """The rows behind the figure `name`, asked once of the same tables."""
         with self.reading():
-            table = self._answered(name)
+            table = self.answer(name)
             self._execute(f"select count(*) > {MANY_ROWS} from {table}")  # noqa: S608
             ((are_many,),) = self.connection.fetchall()
             return self._frame(f"select * from {table}", are_many)  # noqa: S608
 
-    def _answered(self, name: str) -> str:
-        """The table that holds the rows of a query."""
+    def answer(self, name: str) -> str:
+        """Makes the table that holds the rows of a query, and returns its name."""
         query, table = self.catalog.sql(name), f"rows_of_{name}"
         if table not in self._made:
             if self._is_kept(name):
@@ -273,7 +273,7 @@ class Warehouse:
     def keep_rows(self, name: str) -> None:
         """Gives the rows of a query the name `figure_rows`, by which its claims read them."""
         with self.reading():
-            rows = f"select * from {self._answered(name)}"  # noqa: S608
+            rows = f"select * from {self.answer(name)}"  # noqa: S608
             self._execute(f"create or replace temp view figure_rows as {rows}")
 
     def _make(self, name: str) -> None:

@@ -23,6 +23,8 @@ from flowsweep.warehouse import answers, figures, parts, settings
 from flowsweep.warehouse.catalog import figure_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flowsweep.warehouse.database import Warehouse
 
 #: Those of which each value is in a table or follows from one row: the same in every writing.
@@ -53,34 +55,45 @@ def _copy_tables(warehouse: Warehouse, made: Path) -> None:
     # A fact that is found to be kept, or not, begins another connection.
     warehouse.keep_facts()
     connection = warehouse.connection
+    tables = {name: warehouse.answer(name) for name in figure_names(warehouse.catalog.folder)}
+    for name in MODELS:
+        warehouse.prepare(f"from {name}")
+    times = _find_times(connection)
     connection.execute(
         f"attach {parquet_files.quote(str(made))} as made (storage_version '{STORAGE_VERSION}')"
     )
     try:
-        for name in figure_names(warehouse.catalog.folder):
-            warehouse.keep_rows(name)
-            query = _with_plain_times(connection, "from figure_rows")
-            connection.execute(f'create table made.main."{name}" as {query}')
+        # Each transaction waits for the disk.
+        connection.begin()
+        for name, table in tables.items():
+            rows = _with_plain_times(f"from {table}", times.get(table, []))
+            connection.execute(f'create table made.main."{name}" as {rows}')
         connection.execute("create schema made.models")
         for name in MODELS:
-            query = f"select * from {name} order by all"  # noqa: S608 - a name of this file
-            warehouse.prepare(query)
-            query = _with_plain_times(connection, query)
-            connection.execute(f'create table made.models."{name}" as {query}')
+            rows = _with_plain_times(f"from {name}", times.get(name, []))
+            connection.execute(f'create table made.models."{name}" as {rows} order by all')
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
     finally:
         connection.execute("detach made")
 
 
 def _add_views(warehouse: Warehouse, made: Path) -> None:
     with duckdb.connect(made) as connection:
+        connection.begin()
         folder = parquet_files.quote(str(warehouse.directory.absolute()))
         connection.execute(f"set file_search_path = {folder}")
         for schema, views in (("files", _files(warehouse)), ("facts", _facts(warehouse))):
             connection.execute(f"create schema {schema}")
             for name, query in views.items():
-                plain = _with_plain_times(connection, query)
-                connection.execute(f'create view {schema}."{name}" as {plain}')
+                connection.execute(f'create view {schema}."{name}" as {query}')
+            for name, times in _find_times(connection, schema).items():
+                query = _with_plain_times(views[name], times)
+                connection.execute(f'create or replace view {schema}."{name}" as {query}')
         _add_comments(warehouse, connection)
+        connection.commit()
 
 
 def _add_comments(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> None:
@@ -89,8 +102,6 @@ def _add_comments(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -
     found = connection.execute(
         "select table_name, column_name from duckdb_columns() where schema_name = 'main'"
     ).fetchall()
-    # A thousand comments are quick in one transaction alone.
-    connection.begin()
     for name in figure_names(warehouse.catalog.folder):
         about = figures.read_description(warehouse.catalog.folder, name)
         _comment(connection, f'table main."{name}"', about.get("description", ""))
@@ -103,13 +114,22 @@ def _add_comments(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -
     mark = warehouse.mark()
     for name in MODELS:
         _comment(connection, f'table models."{name}"', mark)
-    connection.commit()
 
 
-def _with_plain_times(connection: duckdb.DuckDBPyConnection, query: str) -> str:
+def _find_times(
+    connection: duckdb.DuckDBPyConnection, schema: str = "main"
+) -> dict[str, list[str]]:
+    """Finds the columns that are times with a zone; by the table or view that has them."""
+    found = connection.execute(
+        "select table_name, list(column_name order by column_index) from duckdb_columns() "
+        "where schema_name = ? and data_type = 'TIMESTAMPTZ_NS' group by all",
+        [schema],
+    ).fetchall()
+    return dict(found)
+
+
+def _with_plain_times(query: str, times: Sequence[str]) -> str:
     """The query with its times as TIMESTAMP_NS: through a number, as a cast heeds the time zone."""
-    described = connection.execute(f"describe {query}").fetchall()
-    times = [row[0] for row in described if row[1] == "TIMESTAMPTZ_NS"]
     if not times:
         return query
     plain = ", ".join(f'make_timestamp_ns(epoch_ns("{name}")) as "{name}"' for name in times)
