@@ -99,7 +99,10 @@ def _error_of(failure: BaseException) -> FlowsweepError:
         expected, remedy = SYSTEM[number]
         if number in _NO_ROOM and _is_in_temporary_folder(text):
             remedy = "make room, or set TMPDIR to a folder on another disk"
-        return FlowsweepError(_shorten(text), expected=expected, remedy=remedy)
+        what, found = _shorten(text), None
+        if place := re.search(r'Could not write file "([^"]+)"', text):
+            what, found = f"cannot write {place[1]}", os.strerror(number)
+        return FlowsweepError(what, found=found, expected=expected, remedy=remedy)
     return FlowsweepError(
         f"{text[:MOST_SHOWN]}; a fault of flowsweep: please report the command and its input with "
         f"what {TRACEBACK}=1 shows"

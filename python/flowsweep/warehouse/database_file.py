@@ -12,6 +12,7 @@ with a zone, so times are TIMESTAMP_NS here, in UTC.
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,10 +75,12 @@ def _copy_tables(warehouse: Warehouse, made: Path) -> None:
             connection.execute(f'create table made.models."{name}" as {rows} order by all')
         connection.commit()
     except BaseException:
-        connection.rollback()
+        # The file is thrown away: an error of these would hide the one that says why.
+        with suppress(duckdb.Error):
+            connection.rollback()
+            connection.execute("detach made")
         raise
-    finally:
-        connection.execute("detach made")
+    connection.execute("detach made")
 
 
 def _add_views(warehouse: Warehouse, made: Path) -> None:
