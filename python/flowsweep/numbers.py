@@ -159,17 +159,17 @@ def chosen_share(value: float) -> str:
     return f"{tick(100 * value)} %"
 
 
-def size(value: float | None) -> str:
+def size(value: float | None, digits: int = 3) -> str:
     """Bytes: KiB and MiB where they divide evenly (buffers), else kB and MB."""
     if value is None:
         return NONE
     for unit, power in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         # Counts of traffic that divide evenly by chance, such as 10^10, have large quotients.
-        if power <= value < 10_000 * power and value % power == 0:
+        if digits == 3 and power <= value < 10_000 * power and value % power == 0:
             return f"{value / power:,.0f} {unit}"
     for unit, power in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if value >= power:
-            return f"{estimate(value / power)} {unit}"
+            return f"{estimate(value / power, digits)} {unit}"
     return f"{value:,.0f} B"
 
 
@@ -193,11 +193,11 @@ def width(seconds: float) -> str:
     return f"{plain(round(seconds * factor, 6))} {unit}"
 
 
-def quantity(value: float, unit: str) -> str:
+def quantity(value: float, unit: str, digits: int = 3) -> str:
     """A value with its unit: bytes in the one that suits them, a share (no unit) in percent."""
     if unit == "bytes":
-        return size(value)
-    return f"{estimate(value)} {unit}" if unit else f"{estimate(value * 100)} %"
+        return size(value, digits)
+    return f"{estimate(value, digits)} {unit}" if unit else f"{estimate(value * 100, digits)} %"
 
 
 def plural(number: int, noun: str, many: str | None = None) -> str:

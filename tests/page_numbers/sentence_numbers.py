@@ -75,12 +75,26 @@ def _verdict(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> set[str]:
     for row in frames["thresholds"].iter_rows(named=True):
         # where it gets 50 % slower is said where both ends are known
         if row["level"] < 1.5 or row["state"] == "found":
-            found |= {figures(row[name]) for name in ("estimate", "low", "high") if row[name]}
+            found |= {figures(row[name]) for name in ("low", "high") if row[name]}
+            found |= _estimate(row)
         found |= {percent(row["spread"])}
         found |= {change(row[name]) for name in ("drift_low", "drift_high")}
     found |= _slowest(frames["time_shares"])
     path = frames["lightpaths"].filter("is_baseline").row(0, named=True)
     return found | {str(path["p99_lightpaths"]), f"{path['lightpath_mbit_s']:.0f}"}
+
+
+def _estimate(row: Mapping[str, float | None]) -> set[str]:
+    """A threshold in as many digits as its interval is narrow; none where that is all tried."""
+    value, low, high = (row[name] for name in ("estimate", "low", "high"))
+    if not value or {low, high} == {row["mildest"], row["hardest"]}:
+        return set()
+    factor = high / low if low and high else math.inf
+    for digits in range(1 if factor >= 4 else 2 if factor > 1.5 else 3, 4):
+        rounded = float(f"{value:.{digits}g}")
+        if (low or 0) <= rounded <= (high or math.inf):
+            break
+    return {figures(rounded, digits)}
 
 
 def _slowest(rows: pl.DataFrame) -> set[str]:
@@ -188,9 +202,9 @@ def points(raw: Raw) -> str:
     return str(raw.points.height)
 
 
-def figures(value: float) -> str:
-    """Three significant figures."""
-    places = max(2 - math.floor(math.log10(float(f"{value:.2e}"))), 0)
+def figures(value: float, digits: int = 3) -> str:
+    """So many significant figures."""
+    places = max(digits - 1 - math.floor(math.log10(float(f"{value:.{digits - 1}e}"))), 0)
     return f"{value:,.{places}f}"
 
 

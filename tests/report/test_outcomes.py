@@ -165,8 +165,8 @@ def test_the_report_speaks_of_no_completion_time_where_there_is_none(database: P
     assert "tps" in words
     assert not re.findall(r".{0,40}(?:completion time|time \(s\)|slower|faster).{0,40}", words)
     assert made.first == (
-        "app needs about 30.8 Mbit/s (95 % interval 10.0 to 40.0) and tolerates an RTT of about "
-        "1.24 ms (1.00 to 2.00) with tps at 91 % of the baseline or more."
+        "app needs about 30 Mbit/s (95 % interval 10.0 to 40.0) and tolerates an RTT of about "
+        "1.2 ms (1.00 to 2.00) with tps at 91 % of the baseline or more."
     )
     assert "How outcomes react to every axis" in words
     assert "the same share of their value" in words

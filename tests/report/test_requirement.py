@@ -33,13 +33,17 @@ NOTHING = {"estimate": None, "low": None, "high": None}
 
 
 @pytest.mark.parametrize(("one", "strip", "cell"), [
-    (row("found"), "11.3 ms (4.06 to 16.1)", "11.3 4.06 to 16.1"),
+    (row("found"), "11 ms (4.06 to 16.1)", "11 4.06 to 16.1"),
     (row("found", low=10.0, high=12.0), "11.3 ms (10.0 to 12.0)", "11.3 10.0 to 12.0"),
-    (row("found", low=None, high=None), "11.3 ms (4.06 to 16.1)",
-     "11.3 tried: 4.06 to 16.1; n = 2"),
+    (row("found", low=0.36, high=64.06), "0.360 to 64.1 ms, no closer",
+     "0.360 to 64.1 no closer"),
+    (row("found", axis="rate", low=None, high=None, easier=None, mildest=None, harder=5.0,
+         hardest=5.0), "5.00 Mbit/s or more, no closer", "5.00 or more no closer; n = 2"),
+    (row("found", low=None, high=None), "11 ms (4.06 to 16.1)",
+     "11 tried: 4.06 to 16.1; n = 2"),
     (row("found", low=None, high=None, easier=11.0, harder=12.0), "11.3 ms (11.0 to 12.0)",
      "11.3 tried: 11.0 to 12.0; n = 2"),
-    (row("one-sided", high=None), "11.3 ms (4.06 or more)", "11.3 4.06 or more"),
+    (row("one-sided", high=None), "10 ms (4.06 or more)", "10 4.06 or more"),
     (row("never", **NOTHING), "> 64.1 ms: not reached", "&gt; 64.1 not reached"),
     (row("never", axis="rate", **NOTHING), "< 64.1 Mbit/s: not reached", "&lt; 64.1 not reached"),
     (row("at once", **NOTHING), "already at the mildest point", "at once at the mildest point"),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flowsweep.analysis.need import EMULATOR_OFF
-from flowsweep.render import threshold_words, verdict_need
+from flowsweep.render import threshold_words, verdict_groups, verdict_need
 from flowsweep.render.verdict import _join, plain, verdict
 
 REQUIREMENT = {
@@ -71,11 +71,59 @@ def test_what_the_numbers_of_an_interval_are_is_stated_once() -> None:
     ]
     assert sentences(*rows) == [
         (
-            "lu needs about 165 Mbit/s (95 % interval 124 to 231) and tolerates an RTT of about "
+            "lu needs about 160 Mbit/s (95 % interval 124 to 231) and tolerates an RTT of about "
             "4.20 ms (3.00 to 4.50) before it is 10 % slower."
         ),
-        "It is 50 % slower above about 9.00 ms (8.00 to 16.0).",
+        "It is 50 % slower above about 9.0 ms (8.00 to 16.0).",
     ]
+
+
+@pytest.mark.parametrize(("low", "high", "text"), [
+    (150.0, 180.0, "165 Mbit/s"),
+    (120.0, 200.0, "160 Mbit/s"),
+    (50.0, 210.0, "200 Mbit/s"),
+    (None, 210.0, "200 Mbit/s"),
+    # One digit would round it out of its interval.
+    (40.0, 180.0, "160 Mbit/s"),
+])  # fmt: skip
+def test_an_estimate_has_as_many_digits_as_its_interval_is_narrow(
+    low: float | None, high: float, text: str
+) -> None:
+    (sentence,) = sentences(threshold("rate", low=low, high=high))
+    assert sentence.startswith(f"lu needs about {text} (95 % interval ")
+
+
+def test_an_interval_over_the_whole_range_tried_has_no_number_inside() -> None:
+    ends = {"low": 5.0, "high": 100.0, "mildest": 100.0, "hardest": 5.0, "estimate": 40.4}
+    rows = [threshold("rate", **ends), threshold("rate", 1.5, **ends | {"estimate": 12.3})]
+    rtt = threshold("rtt", low=1.0, high=32.3)
+    assert sentences(*rows, rtt) == [
+        (
+            "lu needs somewhere between 5.00 and 100 Mbit/s (95 % interval: the whole range tried) "
+            "and tolerates an RTT somewhere between 1.00 and 32.3 ms (the whole range tried) "
+            "before it is 10 % slower."
+        ),
+        (
+            "It is 50 % slower below a limit somewhere between 5.00 and 100 Mbit/s "
+            "(the whole range tried)."
+        ),
+    ]
+    # Without a limit at the mild end, and with few runs.
+    open_end = {"easier": None, "harder": 5.0, "mildest": None, "hardest": 5.0, "runs_beside": 2}
+    (sentence,) = sentences(threshold("rate", **open_end))
+    assert sentence == (
+        "lu needs somewhere above 5.00 Mbit/s (the whole range tried; n = 2, no interval) to stay "
+        "within 10 % of its baseline time."
+    )
+
+
+def test_other_problems_have_the_digits_of_their_intervals() -> None:
+    wide = threshold("rate", estimate=12.3, low=5.0, high=50.0)
+    narrow = threshold("rate", estimate=165.0, low=160.0, high=170.0)
+    nowhere = threshold("rate", low=5.0, high=100.0, mildest=100.0, hardest=5.0)
+    assert verdict_groups.others(3, [narrow, wide, nowhere]).startswith(
+        "3 other problems of it need about 10 to 165 Mbit/s (2 of 3)"
+    )
 
 
 def test_what_the_intervals_assume_is_stated() -> None:
@@ -141,6 +189,7 @@ def test_a_drift_is_among_what_the_intervals_assume(changes: dict[str, Any], wor
 def test_what_a_number_between_two_points_assumes_is_stated() -> None:
     for row, is_stated in (
         (threshold("rtt", low=4.0, high=16.0), True),
+        (threshold("rtt", low=1.0, high=32.3), False),
         (threshold("rtt", state="never", estimate=None), False),
     ):
         found = verdict([row], [REQUIREMENT], {("lu", ""): "lu"})
@@ -390,7 +439,7 @@ def test_other_axes_have_an_estimate_and_the_tried_values_on_both_sides() -> Non
     (sentence,) = write_axes(loss, buffer)
     assert sentence == (
         "lu needs socket buffers of about 100 kB (between the tried 64 KiB and 256 KiB) and "
-        "tolerates a loss of about 0.0500 % (between the tried 0 and 0.100 %) "
+        "tolerates a loss of about 0.05 % (between the tried 0 and 0.100 %) "
         "before it is 10 % slower, all else as at the baseline."
     )
     (sentence,) = write_axes(buffer)
@@ -405,8 +454,8 @@ def test_an_interval_of_another_axis_is_named_once() -> None:
     loss = make_axis_row("loss", "", estimate=0.01, low=0.001, high=0.02)
     (sentence,) = write_axes(jitter, loss)
     assert sentence.startswith(
-        "lu tolerates a jitter of about 1.50 ms (95 % interval 1.00 to 2.00 ms) and a loss of "
-        "about 1.00 % (0.100 to 2.00 %) before"
+        "lu tolerates a jitter of about 1.5 ms (95 % interval 1.00 to 2.00 ms) and a loss of "
+        "about 1 % (0.100 to 2.00 %) before"
     )
 
 
@@ -414,7 +463,8 @@ def test_few_runs_beside_a_limit_of_another_axis_are_admitted() -> None:
     row = make_axis_row(
         "loss", "", easier=0.0, harder=0.01, mildest=0.0, hardest=0.01, runs_beside=1
     )
-    assert "(between the tried 0 and 1.00 %; n = 1, no interval)" in write_axes(row)[0]
+    found = "somewhere between 0 and 1.00 % (the whole range tried; n = 1, no interval)"
+    assert found in write_axes(row)[0]
 
 
 @pytest.mark.parametrize("state", ["never", "cannot tell", "at once", "one-sided"])

@@ -2,57 +2,109 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.slowdown import MIN_RUNS
 
+Row = dict[str, Any]
+Ends = tuple[float | None, float | None]
+#: An estimate has three digits; two where its interval spans more than the first factor, and one
+#: where it spans the second or is open.
+TWO_DIGITS, ONE_DIGIT = 1.5, 4.0
 
-def ends(row: dict[str, Any]) -> tuple[float, float] | None:
-    """The tried values on both sides of an estimate, the smaller one first.
 
-    Those of its interval; where there are too few runs for one, those beside it.
+def has_interval(row: Row) -> bool:
+    """Whether its runs are enough for one."""
+    return row["low"] is not None or row["high"] is not None
+
+
+def ends(row: Row) -> Ends:
+    """The ends of its interval, the smaller one first, None where it is open.
+
+    Where there are too few runs for one, the tried values beside the estimate.
     """
-    if row["low"] is not None and row["high"] is not None:
+    if has_interval(row):
         return row["low"], row["high"]
-    if row["low"] is not None or row["high"] is not None:
-        return None
-    beside = [end for end in (row["easier"], row["harder"]) if end is not None]
-    return (min(beside), max(beside)) if len(beside) == 2 else None
+    easier, harder = row["easier"], row["harder"]
+    if easier is None or harder is None:  # a rate without a limit is the mildest
+        return harder, None
+    return min(easier, harder), max(easier, harder)
 
 
-def note(row: dict[str, Any], *, is_first: bool = True) -> str:
-    """`95 % interval 59.5 to 100`, or what stands in its place; empty where nothing is known.
+def is_located(row: Row) -> bool:
+    """Whether the sweep says more of a threshold than that it lies in the range that was tried."""
+    return set(ends(row)) != {row["mildest"], row["hardest"]}
+
+
+def estimate(row: Row, unit: str | None = None) -> str:
+    """The estimate, with a unit if one is given, in as many digits as its interval is narrow.
+
+    It has more where fewer would round it out of the interval.
+    """
+    low, high = ends(row)
+    factor = high / low if low and high else math.inf
+    fewest = 1 if factor >= ONE_DIGIT else 2 if factor > TWO_DIGITS else 3
+    for digits in range(fewest, 4):
+        rounded = float(f"{row['estimate']:.{digits - 1}e}")
+        if (low or 0) <= rounded <= (math.inf if high is None else high):
+            break
+    return _write(rounded, unit, digits)
+
+
+def between(row: Row, unit: str | None = None, frame: str = "{}") -> str:
+    """`between 5.00 and 100 Mbit/s`, or `above 5.00 Mbit/s`; the numbers stand in a frame."""
+    low, high = ends(row)
+    if low is None or high is None:
+        end = frame.format(_write(high if low is None else low, unit))
+        return f"below {end}" if low is None else f"above {end}"
+    return f"between {frame.format(_pair(low, high, 'and', unit))}"
+
+
+def note(row: Row, *, is_first: bool = True, unit: str | None = None) -> str:
+    """`95 % interval 59.5 to 100`, or what stands in its place.
 
     Args:
-        row: A row of the query `thresholds`.
+        row: A row of the query `thresholds`, or of `axis_thresholds`.
         is_first: Says what the two numbers are.
+        unit: Of the two numbers, where they need one.
     """
-    low, high = row["low"], row["high"]
-    if low is not None or high is not None:
-        return ("95 % interval " if is_first else "") + span(low, high)
-    between = ends(row)
-    tried = (
-        f"between the tried {numbers.estimate(between[0])} and {numbers.estimate(between[1])}"
-        if between
-        else ""
-    )
-    missing = f"n = {row['runs_beside']}, no interval" if row["runs_beside"] < MIN_RUNS else ""
-    return "; ".join(part for part in (tried, missing) if part)
+    head = "95 % interval" if is_first and has_interval(row) else ""
+    if not is_located(row):
+        found = f"{head}: the whole range tried".removeprefix(": ")
+    elif has_interval(row):
+        found = f"{head} {span(row['low'], row['high'], unit)}".lstrip()
+    else:
+        found = between(row, unit, "the tried {}")
+    if has_interval(row):
+        return found
+    is_too_few = row["runs_beside"] < MIN_RUNS
+    return f"{found}; n = {row['runs_beside']}, no interval" if is_too_few else found
 
 
-def span(low: float | None, high: float | None) -> str:
+def span(low: float | None, high: float | None, unit: str | None = None) -> str:
     """`59.5 to 100`; `59.5 or more` where this sweep does not bound it."""
     if low is None or high is None:
-        end = high if low is None else low
-        return f"{numbers.estimate(end)} or {'less' if low is None else 'more'}"
-    return f"{numbers.estimate(low)} to {numbers.estimate(high)}"
+        end = _write(high if low is None else low, unit)
+        return f"{end} or {'less' if low is None else 'more'}"
+    return _pair(low, high, "to", unit)
 
 
-def brief(row: dict[str, Any], unit: str) -> str:
-    """`27.1 ms (16.0 to 32.0)`: an estimate, and its interval or the tried values beside it."""
-    text = f"{numbers.estimate(row['estimate'])} {unit}"
-    if row["low"] is not None or row["high"] is not None:
-        return f"{text} ({span(row['low'], row['high'])})"
-    between = ends(row)
-    return f"{text} ({span(*between)})" if between else text
+def brief(row: Row, unit: str) -> str:
+    """`27 ms (16.0 to 32.0)`: an estimate, and its interval or the tried values beside it."""
+    if not is_located(row):
+        return f"{span(*ends(row), unit)}, no closer"
+    return f"{estimate(row, unit)} ({span(*ends(row))})"
+
+
+def _pair(low: float, high: float, word: str, unit: str | None) -> str:
+    """Both numbers with one unit behind them, or each with its own where that depends on it."""
+    first, last = _write(low, unit), _write(high, unit)
+    return f"{first if unit in (None, 'bytes') else first.rpartition(' ')[0]} {word} {last}"
+
+
+def _write(value: float | None, unit: str | None, digits: int = 3) -> str:
+    if unit is None or value is None:
+        return numbers.estimate(value, digits)
+    return numbers.quantity(value, unit, digits)

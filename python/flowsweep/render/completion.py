@@ -270,7 +270,7 @@ def _points(
 def _threshold_marks(
     context: Context, axis: Axis, one: Series, x: charts.Channel, span: tuple[float, float]
 ) -> list[charts.Chart]:
-    """A rule at each threshold, a band where it has an interval, and the number."""
+    """A rule at each threshold that is located, a band where it has an interval, and the number."""
     thresholds = context.select_series(context.rows("thresholds"), one).filter(
         (pl.col("axis") == axis.name)
         & (pl.col("outcome") == COMPLETION)
@@ -279,7 +279,7 @@ def _threshold_marks(
     if thresholds["buffer_bytes"].n_unique() > 1:
         return []
     marks: list[charts.Chart] = []
-    for row in thresholds.iter_rows(named=True):
+    for row in filter(brackets.is_located, thresholds.iter_rows(named=True)):
         level = f"{(row['level'] - 1) * 100:.0f} %"
         words = f"{level}: {brackets.brief(row, axis.columns[0].unit)}"
         if row["low"] is not None and row["high"] is not None:

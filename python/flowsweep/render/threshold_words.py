@@ -18,17 +18,24 @@ AXES = {
 
 
 def _value(row: dict[str, Any], *, is_first: bool = False) -> str:
-    """`about **69.1 Mbit/s** [[(95 % interval 59.5 to 100)]]`; of later ones the ends alone."""
-    text = f"about **{numbers.estimate(row['estimate'])} {AXES[row['axis']][1]}**"
-    note = brackets.note(row, is_first=is_first)
-    return f"{text} [[({note})]]" if note else text
+    """`about **69 Mbit/s** [[(95 % interval 59.5 to 100)]]`; of later ones the ends alone.
+
+    `somewhere between **5.00 and 100 Mbit/s**` where the sweep does not locate it.
+    """
+    unit = AXES[row["axis"]][1]
+    if brackets.is_located(row):
+        text = f"about **{brackets.estimate(row, unit)}**"
+    else:
+        text = f"somewhere {brackets.between(row, unit, '**{}**')}"
+    return f"{text} [[({brackets.note(row, is_first=is_first)})]]"
 
 
 def need(row: dict[str, Any], *, is_first: bool = True) -> str:
     """The rate that it needs, or the RTT that it tolerates."""
     if row["axis"] == "rate":
         return f"needs {_value(row, is_first=is_first)}"
-    return f"tolerates an RTT of {_value(row, is_first=is_first)}"
+    preposition = "of " if brackets.is_located(row) else ""
+    return f"tolerates an RTT {preposition}{_value(row, is_first=is_first)}"
 
 
 def within(row: dict[str, Any]) -> str:
@@ -43,7 +50,8 @@ def severe(row: dict[str, Any]) -> str | None:
     """Where it becomes 50 % slower, if that was found."""
     if row["state"] != "found":
         return None
-    return f"{'below' if row['axis'] == 'rate' else 'above'} {_value(row)}"
+    limit = "" if brackets.is_located(row) else "a limit "
+    return f"{'below' if row['axis'] == 'rate' else 'above'} {limit}{_value(row)}"
 
 
 def join_exceptions(sentences: list[str]) -> list[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowsweep import numbers
-from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.render import brackets, outcome_words
 
 Row = dict[str, Any]
@@ -41,7 +39,7 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
 
 def _is_between(row: Row) -> bool:
     """Whether tried values lie on both sides of the limit."""
-    return row["state"] == "found" and brackets.ends(row) is not None
+    return row["state"] == "found" and None not in brackets.ends(row)
 
 
 def _needs(rows: Sequence[Row]) -> str:
@@ -58,23 +56,11 @@ def _needs(rows: Sequence[Row]) -> str:
 
 
 def _limit(row: Row, *, is_first: bool) -> str:
-    """`a loss of about 0.05 % (95 % interval 0 to 0.1 %)`; of later ones the ends alone."""
+    """`a loss of about 0.05 % (95 % interval 0.01 to 0.1 %)`; of later ones the ends alone."""
     noun = NOUNS.get(row["axis"], f"a {row['axis']}")
-    value = numbers.quantity(row["estimate"], row["unit"])
-    return f"{noun} of about **{value}** [[({_note(row, is_first=is_first)})]]"
-
-
-def _note(row: Row, *, is_first: bool) -> str:
-    """The interval, or the tried values on both sides in its place."""
-    low, high = brackets.ends(row) or (row["low"], row["high"])
-    if row["low"] is not None:
-        return ("95 % interval " if is_first else "") + _span(low, high, "to", row["unit"])
-    tried = f"between the tried {_span(low, high, 'and', row['unit'])}"
-    is_too_few = row["runs_beside"] < MIN_RUNS
-    return f"{tried}; n = {row['runs_beside']}, no interval" if is_too_few else tried
-
-
-def _span(low: float, high: float, word: str, unit: str) -> str:
-    """Both ends in one unit, or each in its own where that depends on the size."""
-    first, last = (numbers.quantity(end, unit) for end in (low, high))
-    return f"{first if unit == 'bytes' else first.rpartition(' ')[0]} {word} {last}"
+    unit = row["unit"]
+    if brackets.is_located(row):
+        text = f"{noun} of about **{brackets.estimate(row, unit)}**"
+    else:
+        text = f"{noun} somewhere {brackets.between(row, unit, '**{}**')}"
+    return f"{text} [[({brackets.note(row, is_first=is_first, unit=unit)})]]"

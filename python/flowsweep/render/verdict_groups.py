@@ -8,7 +8,7 @@ from typing import Any
 from flowsweep import numbers
 from flowsweep.analysis.need import ESTIMATED
 from flowsweep.outcome_names import COMPLETION
-from flowsweep.render import threshold_words
+from flowsweep.render import brackets, threshold_words
 
 Row = dict[str, Any]
 #: A label with a short problem names it; a longer one is in the table below.
@@ -33,10 +33,13 @@ def others(count: int, own: Sequence[Row]) -> str:
     parts = []
     for axis in threshold_words.AXES:
         rows = [row for row in own if row["axis"] == axis and row["level"] < 1.3]
-        known = sorted(row["estimate"] for row in rows if row["state"] in ESTIMATED)
+        known = [row for row in rows if row["state"] in ESTIMATED and brackets.is_located(row)]
         if not known:
             continue
-        low, high = numbers.estimate(known[0]), numbers.estimate(known[-1])
+        low, high = (
+            brackets.estimate(choose(known, key=lambda row: row["estimate"]))
+            for choose in (min, max)
+        )
         unit = threshold_words.AXES[axis][1]
         need = f"need{end} about" if axis == "rate" else f"tolerate{end} an RTT of about"
         span = low if low == high else f"{low} to {high}"

@@ -11,7 +11,7 @@ from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.experiment.axes import AXES
 from flowsweep.lists import shorten_list
 from flowsweep.outcome_names import COMPLETION
-from flowsweep.render import outcome_words
+from flowsweep.render import brackets, outcome_words
 
 MAX_NAMED = 4
 LEAST_P = 0.001
@@ -124,7 +124,10 @@ def unknown(
             f"how sure these numbers are: an interval needs {MIN_RUNS} valid runs at each point, "
             "or 2 at each of 3 points or more"
         )
-    if any(row["estimate"] is not None and row["low"] != row["high"] for row in thresholds):
+    if any(
+        row["estimate"] is not None and brackets.has_interval(row) and brackets.is_located(row)
+        for row in thresholds
+    ):
         found.append(
             "where exactly between two tried points a limit lies (the number assumes a straight "
             "line, the interval does not)"

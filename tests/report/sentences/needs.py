@@ -56,6 +56,16 @@ def _has_interval_drawn(asked: Asked) -> bool:
     )
 
 
+def _has_interval_around_a_mark(asked: Asked) -> bool:
+    """Whether one is drawn that is not the whole range tried."""
+    return any(
+        _is_known(row)
+        and (row["low"], row["high"]) != (None, None)
+        and {row["low"], row["high"]} != {row["mildest"], row["hardest"]}
+        for row in _drawn_thresholds(asked)
+    )
+
+
 def _by_medians(asked: Asked) -> list[dict[str, Any]]:
     return [
         row
@@ -86,8 +96,10 @@ NEEDS = [
     Sentence("limits", r"Cannot tell: .+?\)\.", _counts_unknown, _has_unknown),
     *always("thresholds", r"Where the median completion time is 10 % \(filled\) and 50 % \(open\) "
              r"above the baseline\.", r"The axis covers the range that was tried\."),
-    Sentence("thresholds", r"Bars: 95 % intervals, from one tried point to another; the mark inside "
-             r"assumes a straight line between points\.", due=_has_interval_drawn),
+    Sentence("thresholds", r"Bars: 95 % intervals, from one tried point to another\.",
+             due=_has_interval_drawn),
+    Sentence("thresholds", r"The mark inside assumes a straight line between points\.",
+             due=_has_interval_around_a_mark),
     Sentence("thresholds", r"Thin line: the tried points beside it, by their medians alone; an interval "
              r"needs (\d+) runs a point\.",
              lambda asked, match: all(row["runs_beside"] < int(match[1]) for row in _by_medians(asked)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
-from flowsweep.render import outcome_words
+from flowsweep.render import brackets, outcome_words
 from flowsweep.render.tables import Column, application, ordered, table, words
 
 if TYPE_CHECKING:
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-#: Columns of values of the axis, their heads and what stands above them.
+#: Columns of tried values of the axis, their heads and what stands above them.
 VALUES = {
-    "estimate": ("limit", None),
     "low": ("from", "95 % interval"),
     "high": ("to", "95 % interval"),
     "easier": ("easier", "tried beside it"),
@@ -41,12 +40,18 @@ def draw(context: Context) -> Markup | None:
         words("axis", rows, lambda row: row["axis"]),
         Column("worse by", [numbers.share(row["level"] - 1) for row in rows]),
         words("state", rows, lambda row: row["state"]),
+        Column("limit", list(map(_limit, rows))),
     ]
     columns += [
         Column(head, [_value(row, column) for row in rows], spanner=spanner)
         for column, (head, spanner) in VALUES.items()
     ]
     return table("axis_thresholds", [*columns, words("reason", rows, lambda row: row["reason"])])
+
+
+def _limit(row: Row) -> str:
+    is_known = row["estimate"] is not None and brackets.is_located(row)
+    return brackets.estimate(row, row["unit"]) if is_known else numbers.NONE
 
 
 def _value(row: Row, column: str) -> str:

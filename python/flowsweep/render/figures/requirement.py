@@ -78,13 +78,12 @@ def _threshold_cell(found: list[Row]) -> str:
     row = found[0]
     state = row["state"]
     if state in ESTIMATED:
-        first = numbers.estimate(row["estimate"])
-        if row["low"] is not None or row["high"] is not None:
-            second = brackets.span(row["low"], row["high"])
-        else:
-            ends = (row["easier"] or row["mildest"], row["harder"])
-            low, high = sorted(end for end in ends if end is not None)
-            second = f"tried: {brackets.span(low, high)}; n\u00a0=\u00a0{row['runs_beside']}"
+        tried = "" if brackets.has_interval(row) else "tried: "
+        first, second = brackets.estimate(row), tried + brackets.span(*brackets.ends(row))
+        if not brackets.is_located(row):
+            first, second = brackets.span(*brackets.ends(row)), "no closer"
+        if tried:
+            second += f"; n\u00a0=\u00a0{row['runs_beside']}"
     elif state == "never":
         sign = ">" if row["axis"] == "rtt" else "<"
         first, second = f"{sign} {numbers.estimate(row['hardest'])}", "not reached"

@@ -61,9 +61,11 @@ def draw(context: Context) -> Figure | None:
             if outcome_words.has_others(rows["outcome"])
             else "Where the median completion time is 10 % (filled) and 50 % (open) above the "
             "baseline.",
-            "Bars: 95 % intervals, from one tried point to another; the mark inside assumes a "
-            "straight line between points."
+            "Bars: 95 % intervals, from one tried point to another."
             if any(map(_has_bar, drawn))
+            else None,
+            "The mark inside assumes a straight line between points."
+            if any(_has_bar(row) and _is_located(row) for row in drawn)
             else None,
             f"Thin line: the tried points beside it, by their medians alone; an interval needs "
             f"{MIN_RUNS} runs a point."
@@ -199,7 +201,7 @@ def _draw_estimate(
     row: dict[str, Any], one: Series, place: Place, about: str
 ) -> Iterator[charts.Chart]:
     """A point, filled for 10 %; an arrow at the edge where no tried point was so much worse."""
-    if row["state"] in ESTIMATED:
+    if _is_located(row):
         at = charts.Chart(values([{"row": place.row_name, "x": row["estimate"], TIP: about}]))
         shape: dict[str, Any] = {"size": 60, "shape": one.shape}
         if row["level"] < 1.3:
@@ -217,7 +219,7 @@ def _draw_estimate(
 
 def _draw_words(row: dict[str, Any], one: Series, place: Place, words: str) -> charts.Chart:
     """The threshold in words at the right; in italics where there is no estimate."""
-    is_known = row["state"] in ESTIMATED
+    is_known = _is_located(row)
     text = charts.Chart(values([{"row": place.row_name, "text": words}])).mark(
         "text",
         align="left",
@@ -225,6 +227,10 @@ def _draw_words(row: dict[str, Any], one: Series, place: Place, words: str) -> c
         color=one.text_colour if is_known else theme.MUTED,
     )
     return text.encode(x=charts.value(place.width + 12), y=place.y, text="text:N")
+
+
+def _is_located(row: dict[str, Any]) -> bool:
+    return row["state"] in ESTIMATED and brackets.is_located(row)
 
 
 def _is_by_medians(row: dict[str, Any]) -> bool:
