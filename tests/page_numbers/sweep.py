@@ -82,6 +82,7 @@ def _line(raw: Raw, axis: str) -> list[dict[str, Any]]:
             {
                 asked: value,
                 measured: point_rows[measured].median(),
+                "all_measured": point_rows[measured].to_list(),
                 "times": point_rows["completion_s"].to_list(),
                 "is_baseline": point_rows["is_baseline"].all(),
                 fixed_measured: base[fixed_measured].median(),
@@ -194,6 +195,7 @@ def thresholds(raw: Raw) -> list[dict[str, Any]]:
     for axis in AXES:
         line, measured = _line(raw, axis), AXES[axis][1]
         x = [point[measured] for point in line]
+        tried = [_name_rate(point) for point in line] if axis == "rate" else x
         medians = [statistics.median(point["times"]) / baseline_s(raw) for point in line]
         assert medians == sorted(medians)
         times = [point["times"] for point in line]
@@ -206,7 +208,7 @@ def thresholds(raw: Raw) -> list[dict[str, Any]]:
                 above -= 1
             harder = next(i for i, median in enumerate(medians) if median >= level)
             closed = above < len(line)
-            ends = [x[below], x[above] if closed else None]
+            ends = [tried[below], tried[above] if closed else None]
             if axis == "rate":
                 ends.reverse()
             beside = [times[0], times[harder - 1], times[harder]]
@@ -226,11 +228,11 @@ def thresholds(raw: Raw) -> list[dict[str, Any]]:
                     "low": ends[0],
                     "high": ends[1],
                     "reason": None,
-                    "easier": x[harder - 1],
-                    "harder": x[harder],
-                    "first_reached": x[harder],
-                    "mildest": x[0],
-                    "hardest": x[-1],
+                    "easier": tried[harder - 1],
+                    "harder": tried[harder],
+                    "first_reached": tried[harder],
+                    "mildest": tried[0],
+                    "hardest": tried[-1],
                     "first_slowdown": medians[1],
                     "largest_slowdown": max(medians),
                     "runs_beside": min(map(len, beside)),
@@ -242,6 +244,15 @@ def thresholds(raw: Raw) -> list[dict[str, Any]]:
                 | drifted
             )
     return found
+
+
+def _name_rate(point: dict[str, Any]) -> float:
+    """The rate that was set, where the 95 % interval of the mean of its measurements holds it."""
+    asked, measured, _, _ = AXES["rate"]
+    runs = point["all_measured"]
+    half = t_quantile(0.975, len(runs) - 1) * statistics.stdev(runs) / math.sqrt(len(runs))
+    is_held = abs(statistics.mean(runs) - point[asked]) <= half
+    return point[asked] if is_held else point[measured]
 
 
 def drift(raw: Raw) -> dict[str, float]:

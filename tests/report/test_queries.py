@@ -244,6 +244,30 @@ def test_thresholds_of_a_made_up_law_are_found(tmp_path: Path) -> None:
     assert severe["hardest"] == 32.0
 
 
+@pytest.mark.parametrize(("factors", "lowest"), [
+    ((1.001, 1.009, 1.006), 10.0),
+    ((1.011, 1.012, 1.0115), 10.115),  # more than its scatter from what was set
+    ((1.006,), 10.06),  # nothing shows its scatter
+])  # fmt: skip
+def test_a_rate_is_called_as_it_was_set_where_its_measurements_agree(
+    tmp_path: Path, factors: tuple[float, ...], lowest: float
+) -> None:
+    """A limit of 100 was "101 Mbit/s" in the verdict."""
+    tiny.runs(tmp_path, [
+        tiny.run(
+            f"{rate}-{n}", baseline=rate == 100, rate_asked_bit_s=rate * 1e6,
+            rate_measured_bit_s=rate * 1e6 * factor, completion_s=10 + 40 / rate + n / 1000,
+        )
+        for rate in (100, 50, 20, 10)
+        for n, factor in enumerate(factors)
+    ])  # fmt: skip
+    warehouse = Warehouse(tmp_path)
+    for row in warehouse.rows("thresholds").rows(named=True):
+        assert (row["mildest"], row["hardest"]) == pytest.approx((10 * lowest, lowest))
+    measured = warehouse.rows("completion_by_rate")["rate_mbit_s"].to_list()
+    assert measured[-1] == pytest.approx(10 * sorted(factors)[len(factors) // 2])
+
+
 def test_problems_are_compared_only_where_there_are_several(tmp_path: Path) -> None:
     small = tiny.run("a", baseline=True, problem='{"n": 9}')
     tiny.runs(tmp_path, [small])

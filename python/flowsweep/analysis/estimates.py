@@ -6,12 +6,13 @@ They hold what SQL cannot compute; reports/figures/*.sql join them like any mode
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
-from flowsweep.analysis import drift, slowdown
+from flowsweep.analysis import drift, slowdown, student
 from flowsweep.analysis.need import Points, Threshold, threshold
 from flowsweep.outcome_names import COMPLETION
 
@@ -158,9 +159,13 @@ def _points(
     usable = tried.filter(pl.col("runs_used") > 0)
     if not baseline or usable.height < 2 or None in baseline or used["cost"].null_count():
         return [], None
-    times = [
-        used.filter(pl.col("x_asked").eq_missing(pl.lit(asked_x)))["cost"].to_list()
-        for asked_x in usable["x_asked"]
+    runs = [
+        used.filter(pl.col("x_asked").eq_missing(pl.lit(asked_x))) for asked_x in usable["x_asked"]
+    ]
+    times = [own["cost"].to_list() for own in runs]
+    named = [
+        _name(row, own["x"].to_list())
+        for row, own in zip(usable.iter_rows(named=True), runs, strict=True)
     ]
     flagged = usable["is_baseline"].to_list()
     index = flagged.index(True) if True in flagged else None
@@ -171,7 +176,21 @@ def _points(
         is_off=[_is_off(row) for row in usable.iter_rows(named=True)],
         without_runs=tried.filter(pl.col("runs_used") == 0)["x"].to_list(),
         is_time=points["outcome"][0] == COMPLETION,
+        named=named,
     )
+
+
+def _name(point: dict[str, Any], measured: Sequence[float]) -> float:
+    """What a tried point is called by: a rate as it was set, where its measurements agree.
+
+    The link carries what it is set to more exactly than single runs measure it. An RTT is more than
+    what was set: the hosts add to it.
+    """
+    x, asked_x, runs = point["x"], point["x_asked"], len(measured)
+    if point["axis"] != "rate" or asked_x is None or runs < 2:
+        return float(x)
+    error = statistics.stdev(measured) / runs**0.5 * student.quantile(0.975, runs - 1)
+    return float(asked_x if abs(statistics.mean(measured) - asked_x) <= error else x)
 
 
 def _is_off(point: dict[str, object]) -> bool:

@@ -71,6 +71,7 @@ class Points:
         without_runs: Values that were tried and have no valid run; they have no point.
         unit: Of the values; None for the axis' own.
         is_time: Whether what gets worse is the completion time.
+        named: What the tried points are called by, where that is not `x`.
     """
 
     axis: str
@@ -80,6 +81,12 @@ class Points:
     without_runs: Sequence[float] = ()
     unit: str | None = None
     is_time: bool = True
+    named: Sequence[float] = ()
+
+    @property
+    def tried(self) -> Sequence[float]:
+        """The values by which the points are called."""
+        return self.named or self.x
 
     @property
     def grows(self) -> bool:
@@ -107,9 +114,9 @@ def threshold(points: Points, level: float) -> Threshold:
     above = np.flatnonzero(medians >= level)
     common = Threshold(
         "cannot tell",
-        first_reached=points.x[above[0]] if len(above) else None,
-        mildest=_to_finite(points.x[0]),
-        hardest=points.x[-1],
+        first_reached=points.tried[above[0]] if len(above) else None,
+        mildest=_to_finite(points.tried[0]),
+        hardest=points.tried[-1],
         largest_slowdown=float(medians.max()),
         first_slowdown=float(medians[0 if first_above == 0 else 1]),
         runs_beside=min(map(len, [line.baseline, *line.times])),
@@ -128,13 +135,15 @@ def threshold(points: Points, level: float) -> Threshold:
     common = replace(common, low=low, high=high)
     if np.isfinite(crossing):
         harder = int(np.argmax(fitted >= level))
-        beside = [line.baseline, line.times[harder - 1], line.times[harder]]
+        beside = sorted(points.tried[harder - 1 : harder + 1])
+        found = min(max(_x(points.axis, crossing), beside[0]), beside[1])
+        runs = [line.baseline, line.times[harder - 1], line.times[harder]]
         common = replace(
             common,
-            estimate=_x(points.axis, crossing),
-            easier=_to_finite(points.x[harder - 1]),
-            harder=points.x[harder],
-            runs_beside=min(map(len, beside)),
+            estimate=found,
+            easier=_to_finite(points.tried[harder - 1]),
+            harder=points.tried[harder],
+            runs_beside=min(map(len, runs)),
         )
     return _judge(points, common, ends, level)
 
@@ -177,8 +186,8 @@ def _before_a_gap(points: Points) -> int:
 def _interval(points: Points, ends: tuple[int, int]) -> tuple[float | None, float | None]:
     """The tried points of a bracket, the smaller value first; None where it is open."""
     last_below, first_above = ends
-    mild = _to_finite(points.x[last_below]) if last_below >= 0 else None
-    hard = points.x[first_above] if first_above < len(points.x) else None
+    mild = _to_finite(points.tried[last_below]) if last_below >= 0 else None
+    hard = points.tried[first_above] if first_above < len(points.x) else None
     return (mild, hard) if points.grows else (hard, mild)
 
 
@@ -208,7 +217,7 @@ def _describe_undecided(points: Points, ends: tuple[int, int], level: float) -> 
     too_few = [
         f"{numbers.plural(len(times), 'valid run')} at {place}"
         for place, times in (
-            (_write_value(points, points.x[index]), points.line.times[index]),
+            (_write_value(points, points.tried[index]), points.line.times[index]),
             ("the baseline", points.line.baseline),
         )
         if len(times) < needed
@@ -232,7 +241,7 @@ def _describe_point(points: Points, index: int) -> str:
     low, high = points.line.intervals[index]
     median = numbers.estimate(points.line.medians[index])
     interval = f" {numbers.interval(low, high)}" if low < high < np.inf else ""
-    place = _write_value(points, points.x[index])
+    place = _write_value(points, points.tried[index])
     if points.is_time:
         return f"at {place} it takes {median}{interval} times its baseline time"
     return f"at {place} it is {median}{interval} times worse than at the baseline"
