@@ -106,6 +106,27 @@ def test_how_much_worse_grows_whichever_way_is_better(warehouse: Warehouse) -> N
     assert warehouse.rows("completion").is_empty()
 
 
+def test_a_slowdown_and_its_interval_are_of_one_quantity(tmp_path: Path) -> None:
+    """The median of two rates is not the inverse of the median of their inverses."""
+    rates = {1: (40.0, 40.0), 2: (30.0, 40.0), 4: (20.0, 40.0)}
+    tiny.runs(tmp_path, [
+        tiny.run(
+            f"{rtt}-{n}", baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS,
+            rtt_measured_ns=rtt * tiny.MS, completion_s=None,
+            outcomes=[{"name": "tps", "unit": "1/s", "better": "more", "value": rate}],
+        )
+        for rtt, values in rates.items()
+        for n, rate in enumerate(values)
+    ])  # fmt: skip
+    warehouse = Warehouse(tmp_path)
+    expected = [1.0, (40 / 30 + 1) / 2, 1.5]
+    drawn = warehouse.rows("outcome_slowdowns").sort("x")["slowdown"].to_list()
+    along = warehouse.select("select slowdown from sweep_points order by x")["slowdown"].to_list()
+    assert drawn == pytest.approx(expected, rel=1e-4)
+    assert along == pytest.approx(expected)
+    assert set(warehouse.rows("thresholds")["largest_slowdown"]) == {1.5}
+
+
 def test_each_outcome_has_thresholds_of_its_own(warehouse: Warehouse) -> None:
     found = {
         (row["outcome"], row["axis"], row["level"]): row
@@ -239,7 +260,9 @@ def test_medians_hold_zeros_and_what_is_zero_in_a_run_has_no_threshold(tmp_path:
     resent, lower = (found["resent", "rate", shown] for shown in ("100.0", "20.0"))
     assert (resent["value"], resent["runs_used"], resent["runs_left_out"]) == (8.5, 6, 0)
     assert (lower["value"], lower["runs_used"], lower["slowdown"]) == (0, 3, None)
-    assert found["requests", "rate", "20.0"]["slowdown"] == pytest.approx(35 / 9, rel=1e-4)
+    # The median of 1/value, as the interval has it: of six runs, the mean of the middle two.
+    worse = 9 * (1 / 30 + 1 / 40) / 2
+    assert found["requests", "rate", "20.0"]["slowdown"] == pytest.approx(1 / worse, rel=1e-4)
     base = {row["outcome"]: row["baseline_value"] for row in
             warehouse.rows("requirement").rows(named=True)}  # fmt: skip
     assert base == {"resent": 8.5, "requests": 35}

@@ -64,14 +64,6 @@ class Outcome:
     unit: str
     better: str
 
-    def costs(self, values: Mapping[int, Sequence[float]]) -> dict[int, list[float]]:
-        """What grows as it gets worse, of the points where it is 0 in no run."""
-        return {
-            point: [1 / value if self.better == "more" else value for value in own]
-            for point, own in values.items()
-            if min(own) > 0
-        }
-
 
 @dataclass(frozen=True)
 class Side:
@@ -79,8 +71,8 @@ class Side:
 
     Attributes:
         points: Rows of the model `points`, mildest first.
-        runs: `app, problem, point, outcome, unit, better, value, completion_s` of each run that
-            counts, in the order of outcomes; without a value, of an outcome that it lacks.
+        runs: `app, problem, point, outcome, unit, better, value, cost, completion_s` of each run
+            that counts, in the order of outcomes; without a value, of an outcome that it lacks.
     """
 
     points: Sequence[Row]
@@ -93,22 +85,20 @@ class Side:
             found.setdefault((run["app"], run["problem"]), {})[_outcome(run)] = None
         return {key: list(ones) for key, ones in found.items()}
 
-    def values(self, outcome: Outcome) -> dict[int, list[float]]:
-        """Values of each point that has some."""
+    def collect(self, outcome: Outcome, column: str) -> dict[int, list[float]]:
+        """What a column holds of the runs of each point that have an outcome."""
         found: dict[int, list[float]] = {}
         for run in self.runs:
-            if run["value"] is not None and _outcome(run) == outcome:
-                found.setdefault(run["point"], []).append(run["value"])
+            is_there = run["value"] is not None and run[column] is not None
+            if is_there and _outcome(run) == outcome:
+                found.setdefault(run["point"], []).append(run[column])
         return found
 
-    def times(self, outcome: Outcome) -> dict[int, list[float]]:
-        """Completion times (s) of the runs that have this outcome."""
-        found: dict[int, list[float]] = {}
-        for run in self.runs:
-            is_there = run["value"] is not None and run["completion_s"] is not None
-            if is_there and _outcome(run) == outcome:
-                found.setdefault(run["point"], []).append(run["completion_s"])
-        return found
+    def costs(self, outcome: Outcome) -> dict[int, list[float]]:
+        """What grows as an outcome gets worse, of the points where it is 0 in no run."""
+        values = self.collect(outcome, "value")
+        costs = self.collect(outcome, "cost")
+        return {point: costs[point] for point, own in values.items() if min(own) > 0}
 
 
 def _outcome(run: Row) -> Outcome:
@@ -133,9 +123,9 @@ def rows(this: Side, its: Side, name: str) -> list[Key]:
     outcomes_by_group = its.outcomes() | this.outcomes()
     found: list[Row] = []
     for outcome in dict.fromkeys(one for ones in outcomes_by_group.values() for one in ones):
-        values, other_values = this.values(outcome), its.values(outcome)
-        times, other_times = this.times(outcome), its.times(outcome)
-        compared = _compare(here, there, outcome.costs(values), outcome.costs(other_values))
+        values, other_values = (side.collect(outcome, "value") for side in (this, its))
+        times, other_times = (side.collect(outcome, "completion_s") for side in (this, its))
+        compared = _compare(here, there, this.costs(outcome), its.costs(outcome))
         for key in [*here, *(key for key in there if key not in here)]:
             if outcome not in outcomes_by_group[key[:2]]:
                 continue

@@ -55,6 +55,7 @@ OUTCOMES = """
 select
     app, problem, point, outcome, unit, better,
     if(is_used, "value", null) as "value",
+    cost,
     completion_s,
 from run_outcomes
 order by place, outcome, app, problem, point, "value"
