@@ -105,4 +105,4 @@ def test_the_page_has_values_in_the_units_of_the_verdict(tmp_path: Path) -> None
     cells = re.findall(r"<td[^>]*>(.*?)</td>", html[start : html.index("</table>", start)])
     # The first row is that of 10 %; its first cell names the application.
     values = ["0.4 %", "0.100 %", "1.00 %", "0.100 %", "1.00 %"]
-    assert cells[1:9] == ["loss", "10 %", "found", *values]
+    assert cells[1:9] == ["loss", "by 10 %", "found", *values]

@@ -191,6 +191,13 @@ def test_the_report_speaks_of_no_completion_time_where_there_is_none(database: P
     )
     assert "How outcomes react to every axis" in words
     assert "the same share of their value" in words
+    # A tps that is 1.5 times worse is 67 % of its baseline, a latency 150 % of it.
+    assert "1.5\N{MULTIPLICATION SIGN} worse" in words
+    assert "for 50 %" not in words
+    caption = "Of an outcome of which more is better: at 91 % and 67 % of its baseline."
+    assert words.count(caption) == 4
+    for row in ("tps, 91 %", "tps, 67 %", "latency, 10 %", "latency, 50 %"):
+        assert row in made.html
     kept = "with <b>latency</b> within 10 % of the baseline, all else as at the baseline."
     assert kept in made.html.replace("\u00a0", " ")
 

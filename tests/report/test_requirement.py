@@ -68,7 +68,12 @@ def test_each_state_has_its_words(one: dict[str, Any], strip: str, cell: str) ->
 ])  # fmt: skip
 def test_a_peak_above_the_link_has_the_cause_of_its_direction(way: str, cause: str) -> None:
     rows = pl.DataFrame(
-        {"peak_mbit_s": [120.0], "baseline_rate_mbit_s": [100.0], "busier_direction": [way]}
+        {
+            "peak_mbit_s": [120.0],
+            "baseline_rate_mbit_s": [100.0],
+            "busier_direction": [way],
+            "better": ["less"],
+        }
     )
     context: Any = SimpleNamespace(rows=lambda _: rows)
     assert requirement.note(context) == (

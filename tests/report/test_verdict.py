@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flowsweep.analysis.need import EMULATOR_OFF
-from flowsweep.render import threshold_words, verdict_groups, verdict_need
+from flowsweep.render import threshold_words, verdict_need
 from flowsweep.render.verdict import _join, plain, verdict
 
 REQUIREMENT = {
@@ -76,54 +76,6 @@ def test_what_the_numbers_of_an_interval_are_is_stated_once() -> None:
         ),
         "It is 50 % slower above about 9.0 ms (8.00 to 16.0).",
     ]
-
-
-@pytest.mark.parametrize(("low", "high", "text"), [
-    (150.0, 180.0, "165 Mbit/s"),
-    (120.0, 200.0, "160 Mbit/s"),
-    (50.0, 210.0, "200 Mbit/s"),
-    (None, 210.0, "200 Mbit/s"),
-    # One digit would round it out of its interval.
-    (40.0, 180.0, "160 Mbit/s"),
-])  # fmt: skip
-def test_an_estimate_has_as_many_digits_as_its_interval_is_narrow(
-    low: float | None, high: float, text: str
-) -> None:
-    (sentence,) = sentences(threshold("rate", low=low, high=high))
-    assert sentence.startswith(f"lu needs about {text} (95 % interval ")
-
-
-def test_an_interval_over_the_whole_range_tried_has_no_number_inside() -> None:
-    ends = {"low": 5.0, "high": 100.0, "mildest": 100.0, "hardest": 5.0, "estimate": 40.4}
-    rows = [threshold("rate", **ends), threshold("rate", 1.5, **ends | {"estimate": 12.3})]
-    rtt = threshold("rtt", low=1.0, high=32.3)
-    assert sentences(*rows, rtt) == [
-        (
-            "lu needs somewhere between 5.00 and 100 Mbit/s (95 % interval: the whole range tried) "
-            "and tolerates an RTT somewhere between 1.00 and 32.3 ms (the whole range tried) "
-            "before it is 10 % slower."
-        ),
-        (
-            "It is 50 % slower below a limit somewhere between 5.00 and 100 Mbit/s "
-            "(the whole range tried)."
-        ),
-    ]
-    # Without a limit at the mild end, and with few runs.
-    open_end = {"easier": None, "harder": 5.0, "mildest": None, "hardest": 5.0, "runs_beside": 2}
-    (sentence,) = sentences(threshold("rate", **open_end))
-    assert sentence == (
-        "lu needs somewhere above 5.00 Mbit/s (the whole range tried; n = 2, no interval) to stay "
-        "within 10 % of its baseline time."
-    )
-
-
-def test_other_problems_have_the_digits_of_their_intervals() -> None:
-    wide = threshold("rate", estimate=12.3, low=5.0, high=50.0)
-    narrow = threshold("rate", estimate=165.0, low=160.0, high=170.0)
-    nowhere = threshold("rate", low=5.0, high=100.0, mildest=100.0, hardest=5.0)
-    assert verdict_groups.others(3, [narrow, wide, nowhere]).startswith(
-        "3 other problems of it need about 10 to 165 Mbit/s (2 of 3)"
-    )
 
 
 def test_what_the_intervals_assume_is_stated() -> None:

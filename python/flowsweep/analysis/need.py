@@ -224,8 +224,8 @@ def _describe_undecided(points: Points, ends: tuple[int, int], level: float) -> 
     ]
     if too_few:
         return f"{' and '.join(too_few)}, {TOO_FEW} {needed}"
-    share = f"{level - 1:.0%}".replace("%", " %")
-    return f"{_describe_point(points, index)}, which decides neither way about {share}"
+    limit = f"{level - 1:.0%}".replace("%", " %") if points.is_time else f"{level:g} times"
+    return f"{_describe_point(points, index)}, which decides neither way about {limit}"
 
 
 def _describe_fall(points: Points, falls: Sequence[slowdown.Fall]) -> str:

@@ -1,4 +1,4 @@
-"""Sentences on how the completion times of two experiments differ."""
+"""Sentences on how the outcomes of two experiments differ."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.lists import shorten_list
+from flowsweep.render import outcome_words
 
 Row = dict[str, Any]
 MAX_NAMED = 4
@@ -29,9 +30,14 @@ def first(rows: Sequence[Row]) -> str | None:
     faster = [row for row in bounded if row["ratio_high"] < 1]
     open_ended = len(compared) - len(bounded)
     same = len(bounded) - len(slower) - len(faster)
+    words = ("slower", "faster", "times as long")
+    if outcome_words.has_others(row["outcome"] for row in compared):
+        words = ("worse", "better", "times as bad")
     parts = [
-        f"slower at {len(slower)} ({_range(slower)} times as long)" if slower else "",
-        f"faster at {len(faster)} ({_range(faster)} times as long)" if faster else "",
+        f"{word} at {len(own)} ({_range(own)} {words[-1]})" if own else ""
+        for word, own in zip(words, (slower, faster), strict=False)
+    ]
+    parts += [
         f"no difference found at {same}" if same else "",
         f"no interval at {open_ended}, of too few runs" if open_ended else "",
     ]

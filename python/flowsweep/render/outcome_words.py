@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from flowsweep.outcome_names import COMPLETION
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from flowsweep.render.figure import Context
 
 Row = dict[str, Any]
@@ -20,6 +22,22 @@ def noun(outcome: str) -> str:
 def has_others(outcomes: Any) -> bool:
     """Whether some of these names are not the completion time."""
     return any(outcome != COMPLETION for outcome in outcomes)
+
+
+def grows_better(rows: Iterable[Row]) -> bool:
+    """Whether more is better of some outcome of these rows."""
+    return any(row["better"] == "more" for row in rows)
+
+
+def level(row: Row, slowdown: float) -> str:
+    """How far an outcome gets at a slowdown: `10 %` worse, or to `91 %` where more is better."""
+    if row["better"] == "more":
+        return f"{100 / slowdown:.0f} %"
+    return f"{100 * (slowdown - 1):.0f} %"
+
+
+#: What the two limits are where more is better; stands beside words that hold where less is.
+MORE_IS_BETTER = "Of an outcome of which more is better: at 91 % and 67 % of its baseline."
 
 
 def is_timed(context: Context) -> bool:
@@ -62,9 +80,20 @@ def word_severe(row: Row) -> str:
     """The beginning of "It is 50 % slower below 5 Mbit/s"."""
     if row["outcome"] == COMPLETION:
         return "It is 50 % slower"
+    return f"Its outcome {row['outcome']} {_broken(row, 1.5)}"
+
+
+def word_broken(row: Row) -> str:
+    """The beginning of "It is 10 % slower at 16 ms and at every RTT beyond"."""
+    if row["outcome"] == COMPLETION:
+        return "It is 10 % slower"
+    return f"Its outcome {row['outcome']} {_broken(row, 1.1)}"
+
+
+def _broken(row: Row, limit: float) -> str:
     if row["better"] == "more":
-        return f"Its outcome {row['outcome']} falls below 67 % of its baseline"
-    return f"Its outcome {row['outcome']} is 50 % higher"
+        return f"falls below {level(row, limit)} of its baseline"
+    return f"is {level(row, limit)} higher"
 
 
 def slower(row: Row) -> str:
@@ -77,8 +106,8 @@ def faster(row: Row) -> str:
     return "faster" if row["outcome"] == COMPLETION else f"better in {row['outcome']}"
 
 
-def _bound(row: Row, level: float) -> str:
+def _bound(row: Row, limit: float) -> str:
     """How far it may get worse: by the same factor whichever way is better."""
     if row["better"] == "more":
-        return f"at {100 / level:.0f} % of the baseline or more"
-    return f"within {100 * (level - 1):.0f} % of the baseline"
+        return f"at {level(row, limit)} of the baseline or more"
+    return f"within {level(row, limit)} of the baseline"

@@ -81,7 +81,7 @@ def exception(name: str, row: dict[str, Any]) -> str:
             f"{name} gets {outcome_words.faster(row)} again between {low} and {high} {unit}{why}: "
             f"no single {noun} can be named."
         )
-    closer, more = _bracket(row)
+    closer, more = _bracket(name, row)
     verb, word_purpose = (
         ("needs", outcome_words.word_kept)
         if row["axis"] == "rate"
@@ -106,7 +106,7 @@ def _remedy(row: dict[str, Any], *, is_bracketed: bool) -> str:
     return f" More runs at {low} to {high} {AXES[row['axis']][1]} would help."
 
 
-def _bracket(row: dict[str, Any]) -> tuple[str, str]:
+def _bracket(name: str, row: dict[str, Any]) -> tuple[str, str]:
     """What is sure of a threshold that is not known: how close, or what lies on one side."""
     noun, unit = AXES[row["axis"]]
     low, high = row["low"], row["high"]
@@ -117,9 +117,10 @@ def _bracket(row: dict[str, Any]) -> tuple[str, str]:
     direction = "down" if is_rate else "up"
     if mild is not None and mild != row["mildest"]:
         value = f"{numbers.estimate(mild)} {unit}"
-        return "", f" It stayed within 10 % at every {noun} tried {direction} to {value}."
+        stayed = outcome_words.word_stayed(row, name, is_named=True)
+        return "", f" {stayed} at every {noun} tried {direction} to {value}."
     if hard is not None:
         value = f"{numbers.estimate(hard)} {unit}"
-        worse = outcome_words.slower(row)
-        return "", f" It is 10 % {worse} at {value} and at every {noun} beyond that has valid runs."
+        broken = outcome_words.word_broken(row)
+        return "", f" {broken} at {value} and at every {noun} beyond that has valid runs."
     return "", ""

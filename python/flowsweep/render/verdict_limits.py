@@ -7,6 +7,7 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.analysis.drift import LEVEL
+from flowsweep.analysis.need import ESTIMATED
 from flowsweep.analysis.slowdown import MIN_RUNS
 from flowsweep.experiment.axes import AXES
 from flowsweep.lists import shorten_list
@@ -125,7 +126,7 @@ def unknown(
             "or 2 at each of 3 points or more"
         )
     if any(
-        row["estimate"] is not None and brackets.has_interval(row) and brackets.is_located(row)
+        row["state"] in ESTIMATED and brackets.has_interval(row) and brackets.is_located(row)
         for row in thresholds
     ):
         found.append(

@@ -38,7 +38,7 @@ def draw(context: Context) -> Markup | None:
             else []
         ),
         words("axis", rows, lambda row: row["axis"]),
-        Column("worse by", [numbers.share(row["level"] - 1) for row in rows]),
+        Column("worse", [_level(row) for row in rows]),
         words("state", rows, lambda row: row["state"]),
         Column("limit", list(map(_limit, rows))),
     ]
@@ -47,6 +47,17 @@ def draw(context: Context) -> Markup | None:
         for column, (head, spanner) in VALUES.items()
     ]
     return table("axis_thresholds", [*columns, words("reason", rows, lambda row: row["reason"])])
+
+
+def note(context: Context) -> str | None:
+    """What the limits are where more is better."""
+    rows = context.rows("axis_thresholds").rows(named=True)
+    return outcome_words.MORE_IS_BETTER if outcome_words.grows_better(rows) else None
+
+
+def _level(row: Row) -> str:
+    preposition = "to" if row["better"] == "more" else "by"
+    return f"{preposition} {outcome_words.level(row, row['level'])}"
 
 
 def _limit(row: Row) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from flowsweep import numbers
+from flowsweep.analysis.estimates import LEVELS
 from flowsweep.render import axes, charts, outcome_words, theme
 from flowsweep.render.figure import Context, Figure, empty, panel_title, sentence, values
 from flowsweep.render.panels import TIP, about, tip
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 HEIGHT = 260
-LEVELS = ((1.1, "10 % slower"), (1.5, "50 % slower"))
 #: Slowdowns at which the colour of a cell changes: the two levels, and steps on both sides of them.
 STEPS = (1.03, 1.1, 1.5, 2.0, 4.0)
 COLOURS = [f"var(--seq-{number})" for number in range(1, len(STEPS) + 2)]
@@ -61,6 +61,9 @@ def draw(context: Context) -> Figure | None:
         if panels
         else empty("no pair of RTT and rate to draw", width, HEIGHT)
     )
+    outcomes = context.model("outcome_baselines").filter(
+        pl.col("outcome").is_in(drawn["outcome"].implode())
+    )
     hidden = rows.filter(pl.col("kind") == "tried").height
     hidden -= drawn.filter(pl.col("kind") == "tried").height
     return Figure(
@@ -72,6 +75,11 @@ def draw(context: Context) -> Figure | None:
             f"Lines: 10 % (solid) and 50 % (dashed) {'worse' if is_mixed else 'slower'} than the "
             "baseline; between two tried points straight in RTT or in 1/rate, inside a cell "
             "straight as drawn."
+            + (
+                f" {outcome_words.MORE_IS_BETTER}"
+                if outcome_words.grows_better(outcomes.rows(named=True))
+                else ""
+            )
             if drawn.filter(pl.col("kind") == "line").height
             else "No line of 10 % or 50 % lies between them.",
             f"{numbers.plural(hidden, 'tried point')} without an RTT or a limit of the rate "
@@ -98,7 +106,8 @@ def _panel(
             TIP: tip(
                 f"{numbers.estimate(row['rtt_ms'])} ms, "
                 f"{numbers.estimate(row['rate_mbit_s'])} Mbit/s",
-                f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} the baseline",
+                f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} "
+                f"{'worse than ' if outcome else ''}the baseline",
             ),
         }
         for row in tried.iter_rows(named=True)
@@ -117,12 +126,9 @@ def _panel(
             ),
         )
     ]
-    for level, meaning in LEVELS:
+    for level in LEVELS:
         pairs = segments(own, level)
-        data = [
-            {"rtt_ms": a[0], "rate_mbit_s": a[1], "x2": b[0], "y2": b[1], "name": meaning}
-            for a, b in pairs
-        ]
+        data = [{"rtt_ms": a[0], "rate_mbit_s": a[1], "x2": b[0], "y2": b[1]} for a, b in pairs]
         if data:
             layers.append(
                 charts.Chart(values(data))

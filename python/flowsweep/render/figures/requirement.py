@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from flowsweep import numbers
+from flowsweep.analysis.estimates import LEVELS
 from flowsweep.analysis.need import ESTIMATED, TOO_FEW
 from flowsweep.render import brackets, outcome_words
 from flowsweep.render.tables import (
@@ -24,6 +25,8 @@ from flowsweep.render.templates import NBSP
 from flowsweep.render.verdict import POINT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flowsweep.render.figure import Context
 
     Row = dict[str, Any]
@@ -39,8 +42,11 @@ def draw(context: Context) -> Markup | None:
     is_mixed = outcome_words.has_others(row["outcome"] for row in rows)
     if is_mixed:
         columns.append(words("outcome", rows, outcome_words.quantity))
+    heads = {level: f"for {level - 1:.0%}".replace("%", " %") for level in LEVELS}
+    if outcome_words.grows_better(rows):
+        heads = {level: f"{level:g}{numbers.TIMES} worse" for level in LEVELS}
     for axis, noun in (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)")):
-        for level, head in ((1.1, "for 10 %"), (1.5, "for 50 %")):
+        for level, head in heads.items():
             cells = [
                 _threshold_cell(
                     [
@@ -102,10 +108,16 @@ def _threshold_cell(found: list[Row]) -> str:
 
 
 def note(context: Context) -> str | None:
-    """Why a peak may be more than the link carries."""
+    """What the limits are where more is better; why a peak may be more than the link carries."""
+    rows = context.rows("requirement").rows(named=True)
+    limits = outcome_words.MORE_IS_BETTER if outcome_words.grows_better(rows) else None
+    return " ".join(text for text in (limits, _explain_peaks(rows)) if text) or None
+
+
+def _explain_peaks(rows: Sequence[Row]) -> str | None:
     above = [
         row
-        for row in context.rows("requirement").rows(named=True)
+        for row in rows
         if row["peak_mbit_s"] is not None
         and row["baseline_rate_mbit_s"] is not None
         and row["peak_mbit_s"] > row["baseline_rate_mbit_s"]

@@ -24,7 +24,10 @@ WIDEST = 500
 LEAST_LEFT, MOST_LEFT, BOTH = 90, 290, 660
 LETTER = 6.3
 # The name stands in the first of the two rows of an application.
-ROW_NAME = "indexof(datum.label, ', 50 %') > 0 ? '50 %' : datum.label"
+ROW_NAME = " : ".join(
+    [f"indexof(datum.label, ', {last}') > 0 ? '{last}'" for last in ("50 %", "67 %")]
+    + ["datum.label"]
+)
 AXES = (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)"))
 
 
@@ -61,6 +64,7 @@ def draw(context: Context) -> Figure | None:
             if outcome_words.has_others(rows["outcome"])
             else "Where the median completion time is 10 % (filled) and 50 % (open) above the "
             "baseline.",
+            outcome_words.MORE_IS_BETTER if outcome_words.grows_better(drawn) else None,
             "Bars: 95 % intervals, from one tried point to another."
             if any(map(_has_bar, drawn))
             else None,
@@ -102,13 +106,21 @@ def _entries(
     return found
 
 
-def _row_name(name: str, level: int) -> str:
-    return f"{name}, {level} %" if name else f"within {level} %"
+def _row_name(name: str, row: dict[str, Any]) -> str:
+    level = outcome_words.level(row, row["level"])
+    return f"{name}, {level}" if name else f"within {level}"
 
 
 def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, several: bool) -> Any:
     """The thresholds of one axis, of the applications for which it was varied."""
-    entries = _entries(context, rows, several=several)
+    drawn = [
+        (_row_name(name, row), one, row)
+        for name, one, outcome in _entries(context, rows, several=several)
+        for row in context.select_series(rows, one)
+        .filter(pl.col("outcome") == outcome)
+        .sort("level")
+        .iter_rows(named=True)
+    ]
     width = min(WIDEST, BOTH - left)
     ends = [value for name in ("mildest", "hardest") for value in rows[name] if value]
     if not ends:
@@ -117,7 +129,7 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
     if low == high:
         low, high = low / 2, high * 2
     ticks = axes.log_ticks(low, high)
-    names = [_row_name(name, level) for name, _, _ in entries for level in (10, 50)]
+    names = list(dict.fromkeys(name for name, _, _ in drawn))
     x = charts.field(
         "x:Q",
         title=title,
@@ -137,11 +149,8 @@ def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, sever
         ),
     )
     layers: list[Any] = []
-    for name, one, outcome in entries:
-        own = context.select_series(rows, one).filter(pl.col("outcome") == outcome)
-        for row in own.sort("level").iter_rows(named=True):
-            row_name = _row_name(name, 10 if row["level"] < 1.3 else 50)
-            layers += _marks(row, one, Place(row_name, x, y, low, high, width))
+    for row_name, one, row in drawn:
+        layers += _marks(row, one, Place(row_name, x, y, low, high, width))
     return charts.layer(*layers).properties(width=width, height=ROW_HEIGHT * len(names))
 
 
