@@ -73,4 +73,5 @@ def test_what_is_sure_is_in_the_terms_of_its_outcome(
         "rtt", outcome="tps", better=better, state="cannot tell", reason="why", estimate=None,
         low=ends[0], high=ends[1], easier=None, harder=None,
     )  # fmt: skip
-    assert f"why. {text}" in plain(threshold_words.exception("lu", row))
+    (sentence,) = threshold_words.exceptions("lu", [row])
+    assert f"why. {text}" in plain(sentence)

@@ -113,14 +113,21 @@ def test_a_drift_that_few_runs_would_not_show_is_not_called_absent() -> None:
 
 
 def test_one_reason_for_rate_and_rtt_is_stated_once() -> None:
-    why = "cannot be determined: it is 0 in 3 of 6 runs at the baseline."
-    rate, rtt = f"The rate that lu needs {why}", f"The RTT that lu tolerates {why}"
-    join = threshold_words.join_exceptions
-    assert join([rate, rtt]) == [f"The rate that lu needs and the RTT that lu tolerates {why}"]
-    other = "The RTT that lu tolerates cannot be determined: 1 run."
-    monotone = "lu gets faster again between 4.00 and 16.0 ms: no single RTT can be named."
-    for several in ([rate, other], [rate, monotone], [monotone, monotone], [rate], []):
-        assert join(several) == several
+    unknown = {"state": "cannot tell", "reason": "why", "easier": None}
+    rate, rtt = (threshold(axis, **unknown) for axis in ("rate", "rtt"))
+    why = "cannot be determined: why."
+    assert sentences(rate, rtt) == [f"The rate that lu needs and the RTT that lu tolerates {why}"]
+    for other in (rtt | {"reason": "1 run"}, threshold("rtt", state="not monotone")):
+        first, second = sentences(rate, other)
+        assert first == f"The rate that lu needs {why}"
+        assert second == sentences(other)[0]
+    # A reason may hold the words of the sentence.
+    odd = unknown | {"reason": "it cannot be determined: why"}
+    (both,) = sentences(threshold("rate", **odd), threshold("rtt", **odd))
+    assert both == (
+        "The rate that lu needs and the RTT that lu tolerates cannot be determined: "
+        "it cannot be determined: why."
+    )
 
 
 NOT_COVERED = "the intervals do not cover that"
@@ -233,7 +240,8 @@ def test_what_is_sure_of_a_threshold_that_is_unknown(
 )
 def test_an_unknown_threshold_names_its_outcome(axis: str, text: str) -> None:
     row = threshold(axis, outcome="p99", state="cannot tell", reason="why", estimate=None)
-    assert plain(threshold_words.exception("lu", row)).startswith(text)
+    (sentence,) = threshold_words.exceptions("lu", [row])
+    assert plain(sentence).startswith(text)
 
 
 def test_more_runs_do_not_help_where_the_emulator_was_off() -> None:

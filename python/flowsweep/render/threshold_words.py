@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flowsweep import numbers
@@ -54,31 +55,30 @@ def severe(row: dict[str, Any]) -> str | None:
     return f"{'below' if row['axis'] == 'rate' else 'above'} {limit}{_value(row)}"
 
 
-def join_exceptions(sentences: list[str]) -> list[str]:
-    """One sentence on rate and RTT where neither can be determined, for the same reason."""
-    mark = " cannot be determined"
-    heads = [one.split(mark)[0] for one in sentences]
-    ends = {one.removeprefix(head) for head, one in zip(heads, sentences, strict=True)}
-    if len(sentences) < 2 or len(ends) > 1 or ends == {""}:
-        return sentences
-    first, second = heads
-    return [f"{first} and {second[0].lower()}{second[1:]}{ends.pop()}"]
+def exceptions(name: str, rows: Sequence[dict[str, Any]]) -> list[str]:
+    """The sentences on thresholds that are none; one on rate and RTT where both have one reason."""
+    subjects: dict[str, list[str]] = {}
+    for row in rows:
+        subject, predicate = _exception(name, row)
+        subjects.setdefault(predicate, []).append(subject)
+    found = (f"{' and '.join(own)} {predicate}" for predicate, own in subjects.items())
+    return [text[0].upper() + text[1:] for text in found]
 
 
-def exception(name: str, row: dict[str, Any]) -> str:
-    """The sentence on a threshold that is none."""
+def _exception(name: str, row: dict[str, Any]) -> tuple[str, str]:
+    """Subject and predicate of the sentence on a threshold that is none."""
     noun, unit = AXES[row["axis"]]
     if row["state"] == "at once":
         times = numbers.estimate(row["first_slowdown"])
-        return (
-            f"{name} is already {times} times {outcome_words.slower(row)} at the mildest {noun} "
-            "after the baseline; what it needs was not tried."
+        return name, (
+            f"is already {times} times {outcome_words.slower(row)} at the mildest {noun} after the "
+            "baseline; what it needs was not tried."
         )
     if row["state"] == "not monotone":
         why = f" ({row['reason']})" if row["reason"] else ""
         low, high = (numbers.estimate(row[end]) for end in ("mildest", "hardest"))
-        return (
-            f"{name} gets {outcome_words.faster(row)} again between {low} and {high} {unit}{why}: "
+        return name, (
+            f"gets {outcome_words.faster(row)} again between {low} and {high} {unit}{why}: "
             f"no single {noun} can be named."
         )
     closer, more = _bracket(name, row)
@@ -87,11 +87,11 @@ def exception(name: str, row: dict[str, Any]) -> str:
         if row["axis"] == "rate"
         else ("tolerates", outcome_words.word_tolerated)
     )
-    limit = f"The {noun} that {name} {verb}"
+    limit = f"the {noun} that {name} {verb}"
     if row["outcome"] != COMPLETION:
         limit += f" {word_purpose(row)}"
-    text = f"{limit} cannot be determined{closer}: {row['reason']}.{more}"
-    return text + _remedy(row, is_bracketed=bool(closer))
+    remedy = _remedy(row, is_bracketed=bool(closer))
+    return limit, f"cannot be determined{closer}: {row['reason']}.{more}{remedy}"
 
 
 def _remedy(row: dict[str, Any], *, is_bracketed: bool) -> str:

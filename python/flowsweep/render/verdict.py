@@ -310,12 +310,8 @@ def _application(label: str, row: dict[str, Any], app_rows: list[dict[str, Any]]
         ranges = [threshold_words.within(first[axis]) for axis in never]
         stayed = outcome_words.word_stayed(row, name, is_named=bool(known_axes))
         found.append(f"{stayed} {', and '.join(ranges)}: no limit was reached.")
-    exceptions = [
-        threshold_words.exception(name, first[axis])
-        for axis in axes
-        if axis not in known_axes and axis not in never
-    ]
-    found += threshold_words.join_exceptions(exceptions)
+    others = [first[axis] for axis in axes if axis not in known_axes and axis not in never]
+    found += threshold_words.exceptions(name, others)
     severe = [threshold_words.severe(by[axis, False]) for axis in axes if (axis, False) in by]
     known_severe = [text for text in severe if text]
     if known_severe and (known_axes or never):
