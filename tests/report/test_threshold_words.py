@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_verdict import sentences, threshold
 
-from flowsweep.render import threshold_words, verdict_groups
+from flowsweep.render import threshold_words, verdict_groups, verdict_limits
 from flowsweep.render.verdict import plain
 
 
@@ -75,3 +75,12 @@ def test_what_is_sure_is_in_the_terms_of_its_outcome(
     )  # fmt: skip
     (sentence,) = threshold_words.exceptions("lu", [row])
     assert f"why. {text}" in plain(sentence)
+
+
+def test_limits_of_the_file_have_their_assumption() -> None:
+    """Their intervals rest on the scatter of the whole sweep, those of thresholds on a line's."""
+    needs = [{"outcome": "tps", "noise": noise} for noise in ("pooled", "pooled", None)]
+    (clause,) = verdict_limits.assumed([], {("lu", ""): "lu"}, needs)
+    assert clause.startswith("runs vary by the same share of their value at every point of the")
+    assert clause.endswith("are judged (tps)")
+    assert verdict_limits.assumed([], {("lu", ""): "lu"}, needs[2:]) == []

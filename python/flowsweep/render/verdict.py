@@ -133,7 +133,7 @@ def verdict(
             without_interval,
             list(dict.fromkeys(_not_crossed(varied, runs))),
         ),
-        verdict_limits.assumed(thresholds, labels),
+        verdict_limits.assumed(thresholds, labels, needs),
     )
 
 

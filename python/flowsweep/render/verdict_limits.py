@@ -20,12 +20,17 @@ LEAST_P = 0.001
 SMALL_DRIFT = 0.10
 
 
-def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) -> list[str]:
+def assumed(
+    thresholds: Sequence[dict[str, Any]],
+    labels: dict[tuple[str, str], str],
+    needs: Sequence[dict[str, Any]] = (),
+) -> list[str]:
     """What the intervals assume of scatter and of drift, clauses.
 
     Args:
         thresholds: Rows of the query `thresholds`.
         labels: Name of each application and problem, in the order of the report.
+        needs: Rows of the query `need`.
     """
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in thresholds:
@@ -57,6 +62,12 @@ def assumed(thresholds: Sequence[dict[str, Any]], labels: dict[tuple[str, str], 
         found.append(
             f"nothing about variation for {_join_first(names)}, where each point has its own runs: "
             f"{reason}"
+        )
+    limits = dict.fromkeys(row["outcome"] for row in needs if row["noise"] == "pooled")
+    if limits:
+        found.append(
+            "runs vary by the same share of their value at every point of the sweep, not of a line "
+            f"alone, where limits of the experiment file are judged ({_join_first(list(limits))})"
         )
     return found + _drifts(list(lines.values()), labels)
 
