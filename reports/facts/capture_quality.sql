@@ -21,6 +21,7 @@ connections as (
         sum(stray_syn_packets)::bigint as stray_syn_packets,
         sum(stray_syn_ack_packets)::bigint as stray_syn_ack_packets,
         sum(stray_rst_packets)::bigint as stray_rst_packets,
+        sum(unseen_acked_bytes)::bigint as unseen_acked_bytes,
     from (
         select
             *,
@@ -192,6 +193,7 @@ final as (
         stray_syn_packets,
         stray_syn_ack_packets,
         stray_rst_packets,
+        unseen_acked_bytes,
         missed_bytes,
         ---------- of all files and interfaces of the host
         begin_ns,

@@ -45,6 +45,7 @@ final as (
         captures.times_out_of_range,
         captures.untimed_packets,
         captures.time_regressions,
+        captures.unseen_acked_bytes,
         captures.undecoded_packets,
         captures.is_truncated,
         runs.rtt_asked_ms,

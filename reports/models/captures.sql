@@ -24,6 +24,7 @@ select
     coalesce(facts.times_out_of_range, 0) as times_out_of_range,
     coalesce(facts.untimed_packets, 0) as untimed_packets,
     coalesce(facts.time_regressions, 0) as time_regressions,
+    coalesce(facts.unseen_acked_bytes, 0) as unseen_acked_bytes,
     coalesce(facts.translated_connections, 0) as translated_connections,
     facts.undecoded_packets,
     facts.is_truncated,

@@ -33,6 +33,7 @@ def recompute(raw: Raw) -> dict[str, Expected]:
 
 
 def _quality(raw: Raw) -> Expected:
+    unseen = raw.table("flows").group_by("run", "host").agg(pl.sum("unseen_acked_bytes"))
     captures = raw.table("captures").select(
         "run", "host", *COPIED,
         is_truncated="truncated_tail",
@@ -46,6 +47,7 @@ def _quality(raw: Raw) -> Expected:
         reason=None,
         is_used=pl.lit(True),
     )  # fmt: skip
+    captures = captures.join(unseen, on=["run", "host"])
     rows = runs.join(captures, on="run").join(_fates(raw), on="run").join(_framing(raw), on="run")
     return Expected(
         rows, ["run", "host"], POINT_DECIMALS | {"framing_share": 6, "emulator_late_p99_us": 1}

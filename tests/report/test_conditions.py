@@ -87,6 +87,20 @@ def test_segments_that_change_no_state_are_stated(tmp_path: Path, column: str) -
     assert grade.reasons == row["grade_reasons"]
 
 
+@pytest.mark.parametrize(("unseen", "letter"), [(1, "B"), (10, "C"), (10_000, "D")])
+def test_acknowledged_bytes_without_a_packet_are_stated(
+    tmp_path: Path, unseen: int, letter: str
+) -> None:
+    made(tmp_path, {}, {"unseen_acked_bytes": unseen, "payload_bytes": 90_000})
+    (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
+    assert (
+        "of TCP that were acknowledged and are in no packet that was read" in row["grade_reasons"]
+    )
+    assert (row["grade"], row["unseen_acked_bytes"]) == (letter, unseen)
+    grade = shown(tmp_path)
+    assert (grade.letter, grade.reasons) == (letter, row["grade_reasons"])
+
+
 def test_what_older_tables_do_not_tell_is_not_stated(tmp_path: Path) -> None:
     made(tmp_path, {}, {})
     (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()

@@ -87,7 +87,7 @@ def graded_flow(src: str, dst: str, **changes: Any) -> dict[str, Any]:
     columns = {
         "ip_bytes": 9_500, "syn_packets": 1, "rst_packets": 0, "vlan": None, "tunnel": None,
         "tunnel_id": None, "retransmitted_packets": 0, "retransmitted_bytes": 0,
-        "retransmitted_probes": 0,
+        "retransmitted_probes": 0, "unseen_acked_bytes": 0,
     }  # fmt: skip
     return flow(src, dst, **columns | changes)
 

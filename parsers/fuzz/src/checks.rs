@@ -168,6 +168,8 @@ fn each_flow(tables: &Tables) {
     at_most(tables, "window_probes", "packets");
     at_most(tables, "retransmitted_probes", "retransmitted_packets");
     at_most(tables, "duplicate_acks", "packets");
+    let unseen = tables.numbers("flows", "unseen_acked_bytes").into_iter();
+    assert!(unseen.flatten().all(|bytes| bytes >= 0));
     let columns = [
         "retransmitted_bytes",
         "payload_bytes",

@@ -265,6 +265,8 @@ columns! {
         => rows.tcp(|row| row.rare.stray_syn_ack_packets.into());
     Column::new("stray_rst_packets", Int64, "packets", "RSTs outside the window: of no effect.", "RFC 5961 3").or_null()
         => rows.tcp(|row| row.rare.stray_rst_packets.into());
+    Column::new("unseen_acked_bytes", Int64, "B", "Bytes of this side that the other side acknowledged and no captured segment has: the capture lacks them, SYN and FIN counted as one byte each. Where no SYN was captured, from the first acknowledgement on. Null where no acknowledgement was captured, or a segment of this side is in fragments or cut inside its header.", "RFC 9293 3.4").or_null()
+        => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.unseen_acked_bytes()));
     Column::new("duplicate_acks", Int64, "packets", "Acknowledgements of this side that fulfil all five conditions.", "RFC 5681 2").or_null()
         => rows.tcp(|row| row.rare.duplicate_acks.into());
     Column::new("zero_window_packets", Int64, "packets", "Segments that advertise a window of 0, RST apart.", "RFC 9293 3.8.6").or_null()

@@ -168,6 +168,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         "repeated_packets": (data["retransmitted_packets"] - data["retransmitted_probes"]).sum(),
         "repeated_bytes": data["retransmitted_bytes"].sum(),
         "payload_bytes": data["payload_bytes"].sum(),
+        "unseen_acked_bytes": flows["unseen_acked_bytes"].sum(),
         **odd_connections.count(flows),
     } | {key: flows[key].sum() for key, _ in capture_rules.REFUSED if key in flows.columns}
     kinds = ("unknown_link", "cut", "malformed", "bad_checksum")

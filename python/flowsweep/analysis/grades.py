@@ -37,7 +37,8 @@ MEANINGS = {
 #: More repeated packets, and a larger share of repeated bytes, than any network causes.
 DOUBLED_PACKETS, DOUBLED = 50, 0.45
 
-#: Of a log of Zeek: shares of the bytes of TCP, as those of packets that were dropped.
+#: Shares of the bytes of TCP that a capture, or a log of Zeek, lacks: as those of packets that
+#: were dropped.
 MISSED_C, MISSED_D = 1e-4, 0.01
 
 #: A silence longer than these ns, and than this share of the capture, is no pause of a
@@ -58,7 +59,7 @@ CLOCK_NOTED = 0.1
 #: Facts about a whole capture: each of its interfaces has the same values.
 CAPTURE_WIDE = (
     "midstream_connections", "repeated_packets", "repeated_bytes", "payload_bytes",
-    "missed_bytes", *(key for key, _ in REFUSED), *ODD_CONNECTIONS,
+    "missed_bytes", "unseen_acked_bytes", *(key for key, _ in REFUSED), *ODD_CONNECTIONS,
     "begin_ns", "end_ns", "silence_ns", "silence_from_ns", "clock_shift_ns",
     "is_clock_compared", "delay_error_ns", "least_delay_ns",
 )  # fmt: skip
@@ -133,13 +134,14 @@ def grade(facts: Mapping[str, Any]) -> Grade:
             `is_truncated`, `ts_resolution_ns`, `time_regressions` and `largest_step_back_ns`
             (None: not known),
             `midstream_connections` and those of `ODD_CONNECTIONS`, of TCP with payload
-            `repeated_packets`, `repeated_bytes` and `payload_bytes`, of Zeek's logs alone
-            `missed_bytes`, and of the host's whole capture, in ns since 1970, `begin_ns`,
-            `end_ns`, `silence_from_ns` and `silence_ns` (how long the longest silence was), and
-            `clock_shift_ns`, by which its clock was ahead of that of most hosts and its times are
-            put back. Where captures were matched (`is_clock_compared`), of the one-way delay to or
-            from the host that is known best, `least_delay_ns` and `delay_error_ns`, by which it
-            may be wrong; None where the clocks do not show it. Absent ones are 0.
+            `repeated_packets`, `repeated_bytes` and `payload_bytes`, of TCP
+            `unseen_acked_bytes`, of Zeek's logs alone `missed_bytes`, and of the host's whole
+            capture, in ns since 1970, `begin_ns`, `end_ns`, `silence_from_ns` and `silence_ns` (how
+            long the longest silence was), and `clock_shift_ns`, by which its clock was ahead of
+            that of most hosts and its times are put back. Where captures were matched
+            (`is_clock_compared`), of the one-way delay to or from the host that is known best,
+            `least_delay_ns` and `delay_error_ns`, by which it may be wrong; None where the clocks
+            do not show it. Absent ones are 0.
     """
     notes = (
         *_check_drops(facts), *_check_whole(facts), *_check_time(facts), *_check_clock(facts),
@@ -290,13 +292,21 @@ def _check_order(facts: Mapping[str, Any]) -> Iterator[Note]:
 
 
 def _check_missed(facts: Mapping[str, Any]) -> Iterator[Note]:
-    missed = _number(facts, "missed_bytes")
-    if missed:
+    payload = _number(facts, "payload_bytes")
+    unseen, missed = _number(facts, "unseen_acked_bytes"), _number(facts, "missed_bytes")
+    for key, number, whole, text in (
+        ("unseen_acked_bytes", unseen, payload + unseen, (
+            "of TCP that were acknowledged and are in no packet that was read: has the capture"
+            " holes?"
+        )),
         # Zeek's payload goes by sequence numbers: what was missed is part of it.
-        share = missed / max(missed, _number(facts, "payload_bytes"))
-        grade = "D" if share > MISSED_D else "C" if share > MISSED_C else "B"
-        line = f"{counted(missed, 'byte')} of TCP in gaps that Zeek did not see ({percent(share)})"
-        yield Note("missed_bytes", line, grade, GAPS)
+        ("missed_bytes", missed, max(missed, payload), "of TCP in gaps that Zeek did not see"),
+    ):  # fmt: skip
+        if number:
+            share = number / whole
+            grade = "D" if share > MISSED_D else "C" if share > MISSED_C else "B"
+            line = f"{counted(number, 'byte')} {text} ({percent(share)})"
+            yield Note(key, line, grade, GAPS)
 
 
 def _check_flows(facts: Mapping[str, Any]) -> Iterator[Note]:

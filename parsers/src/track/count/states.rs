@@ -234,15 +234,16 @@ impl Work<'_> {
         while let Some(&position) = packets.next() {
             let facts_of_packet = facts.next();
             let segment = &self.segments[position as usize];
-            if !segment.tcp() {
-                continue;
-            }
             let (own, peer) = if segment.is_from_high() {
                 (&mut *high, &mut *low)
             } else {
                 (&mut *low, &mut *high)
             };
             let Some(own) = own else { continue };
+            if !segment.tcp() {
+                own.tcp.take_unread();
+                continue;
+            }
             ended.position = position;
             ended.backward = segment.is_from_high() != group.forward_from_high;
             if let Some(facts) = facts_of_packet {

@@ -32,6 +32,9 @@ impl Tcp {
         if ack < self.una || self.una == UNKNOWN && self.is_of_another_time(segment, ack) {
             return context;
         }
+        if self.una == UNKNOWN && !self.has(SYN) {
+            self.handshake = ack;
+        }
         context.all = self.has(STARTED) && ack >= self.end;
         let mut sent = None;
         if ack == self.una {

@@ -94,7 +94,8 @@ pub(crate) struct Tcp {
     /// Greatest end of the other side's window, or [`UNKNOWN`].
     edge: i64,
     covered: Ranges,
-    /// When the SYN was sent while [`WAITS`], then the time to its acknowledgement where [`MEASURED`].
+    /// When the SYN was sent while [`WAITS`], then the time to its acknowledgement where [`MEASURED`]. Without a SYN
+    /// the first acknowledgement.
     handshake: i64,
     sender: Option<Box<Sender>>,
     rare: Option<Box<Rare>>,
@@ -130,6 +131,8 @@ const MEASURED: u32 = 256;
 const SAMPLE: u32 = 512;
 /// The SYN acknowledges none: it opens the connection.
 const OPENS: u32 = 1024;
+/// A packet of this side holds bytes whose numbers could not be read.
+const UNREAD: u32 = 2048;
 /// Where the window scale begins, a byte.
 const SHIFT: u32 = 16;
 
@@ -297,6 +300,24 @@ impl Tcp {
             from = from.max(self.covered.behind_holes());
         }
         (end - from).clamp(0, i64::from(u32::MAX)) as u32
+    }
+
+    /// Takes in a packet whose sequence numbers are unknown: its TCP header is cut, or in another fragment.
+    #[inline]
+    pub(crate) fn take_unread(&mut self) {
+        self.bits |= UNREAD;
+    }
+
+    /// Bytes that the other side acknowledged and no captured segment has. What was sent before the first acknowledgement of
+    /// a connection without a captured SYN may have been sent before the capture began.
+    pub(crate) fn unseen_acked_bytes(&self) -> Option<i64> {
+        let from = if self.has(SYN) {
+            self.first
+        } else {
+            self.first.max(self.handshake)
+        };
+        let is_known = self.has(STARTED) && !self.has(UNREAD) && self.una != UNKNOWN;
+        is_known.then(|| self.covered.missing(from, self.una))
     }
 
     /// Unwraps a number of this direction to the value nearest to what was seen last: RFC 9293 3.4 counts modulo 2^32.

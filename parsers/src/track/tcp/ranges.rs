@@ -17,10 +17,28 @@ pub(crate) struct Added {
 pub(crate) struct Ranges {
     /// The highest range; empty where nothing was added.
     top: (i64, i64),
-    /// The ranges below it, ascending.
-    #[allow(clippy::box_collection)]
-    // a pointer where a list would take three words of every flow
-    below: Option<Box<Vec<(i64, i64)>>>,
+    /// A pointer, where the lists would take four words of every flow.
+    below: Option<Box<Below>>,
+}
+
+/// The ranges below the highest.
+#[derive(Debug, Default)]
+struct Below {
+    /// Ascending.
+    ranges: Vec<(i64, i64)>,
+    /// Bytes of the holes between ranges that were joined.
+    joined: i64,
+}
+
+impl Below {
+    /// Joins the two lowest ranges where there are too many.
+    fn shorten(&mut self) {
+        if self.ranges.len() > MOST {
+            let lowest = self.ranges.remove(0);
+            self.joined += self.ranges[0].0 - lowest.1;
+            self.ranges[0].0 = lowest.0;
+        }
+    }
 }
 
 impl Ranges {
@@ -56,11 +74,8 @@ impl Ranges {
         if from > highest {
             let old = std::mem::replace(&mut self.top, (from, to));
             let below = self.below.get_or_insert_default();
-            below.push(old);
-            if below.len() > MOST {
-                let lowest = below.remove(0);
-                below[0].0 = lowest.0;
-            }
+            below.ranges.push(old);
+            below.shorten();
             return Added::default();
         }
         let mut repeated = 0;
@@ -75,22 +90,20 @@ impl Ranges {
             absorb(self.top);
         }
         let below = self.below.get_or_insert_default();
-        let first = below.partition_point(|range| range.1 < from);
-        let behind = below.partition_point(|range| range.0 <= to);
-        for &range in &below[first..behind] {
+        let ranges = &mut below.ranges;
+        let first = ranges.partition_point(|range| range.1 < from);
+        let behind = ranges.partition_point(|range| range.0 <= to);
+        for &range in &ranges[first..behind] {
             absorb(range);
         }
         if touches_top {
-            below.truncate(first);
+            ranges.truncate(first);
             self.top = joined;
         } else {
-            below.splice(first..behind, [joined]);
-            if below.len() > MOST {
-                let lowest = below.remove(0);
-                below[0].0 = lowest.0;
-            }
+            ranges.splice(first..behind, [joined]);
+            below.shorten();
         }
-        if below.is_empty() {
+        if below.ranges.is_empty() && below.joined == 0 {
             self.below = None;
         }
         let beyond = (to - from.max(highest)).max(0);
@@ -107,7 +120,17 @@ impl Ranges {
             || self
                 .below
                 .as_ref()
-                .is_some_and(|below| below.iter().any(hits))
+                .is_some_and(|below| below.ranges.iter().any(hits))
+    }
+
+    /// How many of the bytes from `from` to before `to` are not in the set.
+    pub(crate) fn missing(&self, from: i64, to: i64) -> i64 {
+        let within = |range: &(i64, i64)| (range.1.min(to) - range.0.max(from)).max(0);
+        let mut missing = (to - from).max(0) - within(&self.top);
+        if let Some(below) = &self.below {
+            missing += below.joined - below.ranges.iter().map(within).sum::<i64>();
+        }
+        missing
     }
 
     /// Forgets everything below `floor`.
@@ -117,8 +140,8 @@ impl Ranges {
             return;
         }
         if let Some(below) = &mut self.below {
-            below.retain(|range| range.1 > floor);
-            if below.is_empty() {
+            below.ranges.retain(|range| range.1 > floor);
+            if below.ranges.is_empty() {
                 self.below = None;
             }
         }
@@ -142,6 +165,16 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn holes_between_joined_ranges_are_missing() {
+        let mut ranges = Ranges::default();
+        let count = 3 * MOST as i64;
+        for number in 0..count {
+            ranges.add(10 * number, 10 * number + 7);
+        }
+        assert_eq!(ranges.missing(0, 10 * count), 3 * count);
+    }
+
     proptest! {
         #[test]
         fn ranges_count_as_a_set_of_bytes_does(parts in prop::collection::vec((0_i64..300, 1_i64..40), 1..80)) {
@@ -157,6 +190,8 @@ mod tests {
                 for probe in 0..350 {
                     prop_assert_eq!(ranges.touches(probe, probe + 1), bytes.contains(&probe));
                 }
+                let missing = (50..200).filter(|byte| !bytes.contains(byte)).count() as i64;
+                prop_assert_eq!(ranges.missing(50, 200), missing);
             }
         }
     }
