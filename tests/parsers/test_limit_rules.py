@@ -12,6 +12,8 @@ import flowsweep
 
 SENDER, RECEIVER = ("10.0.0.1", 1000), ("10.0.0.2", 80)
 SYN, SYN_ACK, ACK, PUSH = 0x02, 0x12, 0x10, 0x18
+#: Source address of the receiver in a frame.
+ANSWERS = b"\x0a\0\0\x02"
 MSS = 1448
 RTT_NS, GAP_NS = 50_000_000, 1_000
 CLASSES = ("app", "sender", "receiver", "network", "unknown")
@@ -425,3 +427,27 @@ def test_beside_the_receiver_nothing_is_reported(tmp_path: Path) -> None:
     row = flows.row(by_predicate=pl.col("direction") == "forward", named=True)
     limited_ns = [row[f"{name}_limited_ns"] for name in CLASSES]
     assert limited_ns == [0, 0, 0, 0, 19 * ROUND + 9_000]
+
+
+@pytest.mark.parametrize("flags", [ACK, PUSH])
+def test_a_window_whose_acknowledgements_were_not_captured_holds_nobody(
+    tmp_path: Path, flags: int
+) -> None:
+    """Half of the window is used; the capture lacks the acknowledgements of some flights."""
+    talk = Conversation(window=13)
+    talk.flights(*[6] * 20, flags=flags)
+    heard = [place for place, packet in enumerate(talk.packets) if packet[1][26:30] == ANSWERS]
+    for place in reversed([*heard[5:8], *heard[12:17]]):
+        del talk.packets[place]
+    assert talk.limits(tmp_path)["receiver"] == 0
+
+
+def test_a_window_that_is_full_until_an_acknowledgement_is_missing_holds(tmp_path: Path) -> None:
+    talk = Conversation(window=13)
+    talk.flights(*[13] * 20)
+    heard = [place for place, packet in enumerate(talk.packets) if packet[1][26:30] == ANSWERS]
+    del talk.packets[heard[10]]
+    found = talk.limits(tmp_path)
+    # the waits before and behind the acknowledgement that is missing
+    assert found["unknown"] == pytest.approx(2, abs=0.1), found
+    assert found["receiver"] == pytest.approx(17, abs=1.1), found

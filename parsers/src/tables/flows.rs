@@ -295,7 +295,7 @@ columns! {
         => rows.tcp(|row| row.limits.app_ns);
     Column::new("sender_limited_ns", Int64, "ns", "Part of that span in which the send buffer was full and all of it was sent: acknowledgements woke the writer, and no queue stood on the path. A writer that wakes late counts as application.", "").or_null()
         => rows.tcp(|row| row.limits.sender_ns);
-    Column::new("receiver_limited_ns", Int64, "ns", "Part of that span in which the receiver's window had no room for another segment, or was closed while the sender probed it.", "RFC 4898 SndLimTimeRwin").or_null()
+    Column::new("receiver_limited_ns", Int64, "ns", "Part of that span in which the receiver's window had no room for another segment, or was closed while the sender probed it. Not where it sent beyond that, so that the capture lacks the acknowledgement that made room.", "RFC 4898 SndLimTimeRwin").or_null()
         => rows.tcp(|row| row.limits.receiver_ns);
     Column::new("network_limited_ns", Int64, "ns", "Part of that span in which the congestion window, pacing or recovery held data back.", "RFC 4898 SndLimTimeCwnd").or_null()
         => rows.tcp(|row| row.limits.network_ns);

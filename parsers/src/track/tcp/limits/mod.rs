@@ -113,7 +113,12 @@ enum Room {
     Little,
     /// Less than another segment.
     Full,
+    /// Less than was sent: the capture lacks the acknowledgement that made room.
+    Unknown,
 }
+
+/// A window probe may lie this far beyond the window, RFC 9293 3.8.6.1; more is sent only where the window was larger.
+const PROBE: i64 = 1;
 
 /// What is known when a segment is sent.
 #[allow(clippy::struct_excessive_bools)] // independent facts about one segment
@@ -147,7 +152,7 @@ impl Limits {
     /// `released` tells that.
     #[inline]
     pub(crate) fn free(&self, released: bool) -> bool {
-        !(self.recovering || self.room == Room::Full || released)
+        !(self.recovering || matches!(self.room, Room::Full | Room::Unknown) || released)
     }
 
     /// Nanoseconds to `time` since an acknowledgement last freed bytes or room.
@@ -273,10 +278,10 @@ impl Limits {
     pub(crate) fn send(&mut self, time: i64, room: Option<i64>, mss: u32) {
         self.alone = self.push || since(time, self.last_send) > THRESHOLDS.buffer_gap_ns;
         self.last_send = self.last_send.max(time);
-        self.room = if room.is_some_and(|room| room < i64::from(mss)) {
-            Room::Full
-        } else {
-            Room::Enough
+        self.room = match room {
+            Some(room) if room < -PROBE => Room::Unknown,
+            Some(room) if room < i64::from(mss) => Room::Full,
+            _ => Room::Enough,
         };
     }
 
@@ -294,10 +299,11 @@ impl Limits {
     #[inline]
     fn note_room(&mut self, room: Option<i64>, flight: u32) {
         self.flight = flight;
-        if self.room == Room::Full {
-            if !self.recovering {
-                self.full_flight = self.full_flight.max(flight);
-            }
+        match self.room {
+            Room::Full if !self.recovering => self.full_flight = self.full_flight.max(flight),
+            _ => {}
+        }
+        if matches!(self.room, Room::Full | Room::Unknown) {
             return;
         }
         let is_little = flight < self.full_flight

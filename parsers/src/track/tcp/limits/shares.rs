@@ -3,7 +3,7 @@
 use super::signs::WaitKind;
 use super::thresholds::THRESHOLDS;
 use super::verdicts::Wait;
-use super::{LimitTimes, Limits, Room, Sent, lengthen};
+use super::{LimitTimes, Limits, PROBE, Room, Sent, lengthen};
 use crate::decode::segment::since;
 use crate::track::rtt::Rtt;
 
@@ -37,6 +37,11 @@ impl Limits {
         };
         if self.recovering {
             lengthen(&mut self.times.network_ns, span);
+        } else if self.room == Room::Unknown
+            || self.room == Room::Full && sent.room.is_some_and(|room| room < -PROBE)
+        {
+            // The acknowledgement that made room for what is sent now was not captured.
+            lengthen(&mut self.times.unknown_ns, span);
         } else if self.room == Room::Full {
             self.waited_for_room(span, age, gap, sent, rtt);
         } else if self.room == Room::Little
@@ -139,6 +144,8 @@ impl Limits {
                 lengthen(&mut times.network_ns, tail);
             } else if self.room == Room::Full && !closed {
                 lengthen(&mut times.receiver_ns, tail);
+            } else if self.room == Room::Unknown {
+                lengthen(&mut times.unknown_ns, tail);
             } else {
                 if self.last_answer >= self.last_send {
                     let until_end = since(last, self.last_send);
