@@ -98,8 +98,6 @@ pub(crate) struct Reading<'a> {
 
 /// Packets read at once for sifting.
 const SIFTED_AT_ONCE: usize = 1 << 10;
-/// No bridge and no mirror takes longer to pass a packet on.
-const DISTANT_NS: i64 = 1_000_000;
 
 /// A careful reading, or one in the order of time.
 struct Careful {
@@ -186,7 +184,7 @@ impl<'a> Reading<'a> {
                         .or_default();
                     counts.duplicate_packets += 1;
                     counts.duplicate_bytes += i64::from(sifted.packet.segment.wire);
-                    counts.distant_duplicates += i64::from(original.before_ns > DISTANT_NS);
+                    counts.distant_duplicates += i64::from(original.is_distant());
                 }
                 chunk.push(sifted);
             } else if let Some(packet) = careful.chunk.take_first() {

@@ -74,7 +74,7 @@ impl Owner {
 pub(crate) struct Segment {
     pub time: i64,
     pub wire: u32,
-    /// Length of the IP packet, [`UNTIMED`], and the ECN bits above.
+    /// Length of the IP packet, [`ELSEWHERE`], [`UNTIMED`], and the ECN bits above.
     ip: u32,
     pub payload: u32,
     pub seq: u32,
@@ -88,6 +88,8 @@ pub(crate) struct Segment {
 const ECN: u32 = 30;
 /// The file states no time of it: the time is that of another packet.
 const UNTIMED: u32 = 1 << 29;
+/// It was seen first at another place than the other packets of its connection.
+const ELSEWHERE: u32 = 1 << 28;
 const FLAGS: u16 = 0xfff;
 const TCP: u16 = 1 << 15;
 const FROM_HIGH: u16 = 1 << 14;
@@ -140,18 +142,31 @@ impl Segment {
     /// Sets the length of the IP packet, and its ECN bits.
     #[inline]
     pub(crate) fn set_ip(&mut self, bytes: u32, ecn: u8) {
-        self.ip = bytes.min(UNTIMED - 1) | u32::from(ecn) << ECN;
+        self.ip = bytes.min(ELSEWHERE - 1) | u32::from(ecn) << ECN;
     }
 
     #[inline]
     pub(crate) fn ip_bytes(&self) -> u32 {
-        self.ip & (UNTIMED - 1)
+        self.ip & (ELSEWHERE - 1)
     }
 
-    /// The file states its time.
+    /// The file states its time, and it can be compared with those of the other packets of its connection.
     #[inline]
     pub(crate) fn is_timed(&self) -> bool {
-        self.ip & UNTIMED == 0
+        self.ip & (UNTIMED | ELSEWHERE) == 0
+    }
+
+    /// It was seen first at another place than the other packets of its connection.
+    #[inline]
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.ip & ELSEWHERE != 0
+    }
+
+    /// Marks a TCP segment as seen first at another place.
+    pub(crate) fn set_elsewhere(&mut self) {
+        self.ip |= ELSEWHERE;
+        // On the long way, which knows such times.
+        self.bits |= LISTED;
     }
 
     /// One of the values of [`ecn`].

@@ -15,7 +15,8 @@ use super::beside::Beside;
 use super::case::{Case, Talk};
 use super::contents::Contents;
 use super::held::Held;
-use super::pair::Pair;
+use super::life::distance;
+use super::pair::{Pair, Vantage};
 use super::seen::{LONGEST_NS, Seen, sender};
 use super::window::Window;
 use crate::decode::flag;
@@ -29,12 +30,22 @@ const MOST_PLACES: usize = 16;
 /// Senders of datagrams that are remembered.
 const MOST_TALKS: usize = 1 << 16;
 
+/// No bridge and no mirror takes longer to pass a packet on.
+const DISTANT_NS: i64 = 1_000_000;
+
 /// The packet that another one is a copy of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Original {
     pub number: u64,
     /// How long after its latest sighting the copy came, in ns; 0 for a part of a large segment.
-    pub before_ns: i64,
+    before_ns: i64,
+}
+
+impl Original {
+    /// The copy came later than from one interface of a machine to another.
+    pub(crate) fn is_distant(self) -> bool {
+        self.before_ns > DISTANT_NS
+    }
 }
 
 /// Packets that copies may follow.
@@ -159,14 +170,56 @@ impl Copies {
             *delay = case.waited.max(*delay);
         }
         self.note_places(interfaces.0, packet);
+        let original = Original {
+            number: self.contents.get(content)?.number,
+            before_ns: case.waited,
+        };
         if let Some(pair) = pair {
+            if original.is_distant() && pair.vantage.is_none() {
+                pair.vantage = Some(self.find_vantage(interfaces.0, packet, ahead));
+            }
             pair.note_copy(packet);
         }
-        let number = self.contents.get(content)?.number;
-        Some(Original {
-            number,
-            before_ns: case.waited,
-        })
+        Some(original)
+    }
+
+    /// Where the packets of a pair were seen whose times can be compared: `packet` is a distant copy of one that was seen at
+    /// the interface `first`.
+    fn find_vantage(&self, first: u32, packet: &Held, ahead: &mut Window) -> Vantage {
+        if first != packet.identity.interface {
+            Vantage::Interface(first)
+        } else if self.is_answered_first(packet, ahead) {
+            Vantage::Anywhere
+        } else {
+            Vantage::Unknown
+        }
+    }
+
+    /// Whether a segment behind `packet` is acknowledged before its copy comes: both are of one place. Of two captures that
+    /// were put together, the copy is of the receiver's, which answers behind it.
+    fn is_answered_first(&self, packet: &Held, ahead: &mut Window) -> bool {
+        // Content, side and end of a segment, and whether it is acknowledged.
+        let mut sent: Option<(u64, usize, u32, bool)> = None;
+        let found = ahead.find_ahead(|next| {
+            if !next.shares_ends(packet) {
+                return None;
+            }
+            let content = next.identity.content;
+            if let Some((its_content, side, end, is_answered)) = &mut sent {
+                if *its_content == content {
+                    let is_answered = *is_answered;
+                    sent = None;
+                    return is_answered.then_some(());
+                }
+                let ack = next.segment.acknowledgement();
+                *is_answered |=
+                    next.side() != *side && ack.is_some_and(|ack| distance(*end, ack) >= 0);
+            } else if next.takes_numbers() && !self.contents.has(content) {
+                sent = Some((content, next.side(), next.end(), false));
+            }
+            None
+        });
+        found.is_some()
     }
 
     /// Whether the packet behind `packet`, a SYN, between the same endpoints was seen before.

@@ -48,7 +48,11 @@ impl Lives {
     }
 
     /// The life of `packet`, and why it is refused there.
-    pub(super) fn assign(&mut self, packet: &Held, ahead: &mut Window) -> (u32, Option<Refusal>) {
+    pub(super) fn assign(
+        &mut self,
+        packet: &mut Held,
+        ahead: &mut Window,
+    ) -> (u32, Option<Refusal>) {
         if !packet.segment.tcp() {
             // Its header is cut behind the ports: it goes to the latest.
             let pair = self.pairs.get(&packet.owner.key);
@@ -57,6 +61,9 @@ impl Lives {
         let pair = self.pair(packet);
         let decision = decide(pair, packet, ahead);
         pair.note(packet);
+        if pair.is_elsewhere(packet) {
+            packet.segment.set_elsewhere();
+        }
         let number = match decision {
             Decision::Of(number) => number,
             Decision::Begins => pair.begin(packet),

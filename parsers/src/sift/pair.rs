@@ -16,6 +16,17 @@ const ELSEWHERE_NS: i64 = 50_000_000;
 /// ... and where the round trip time is not known.
 const UNKNOWN_NS: (i64, i64) = (500_000, 10_000_000);
 
+/// Where the packets of a pair were seen whose times can be compared, once one was recorded again a path later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Vantage {
+    /// All at one place, whose copies come late.
+    Anywhere,
+    /// Those of this interface.
+    Interface(u32),
+    /// Nobody knows which.
+    Unknown,
+}
+
 /// The connections of one key.
 #[derive(Debug)]
 pub(super) struct Pair {
@@ -41,6 +52,8 @@ pub(super) struct Pair {
     halves: [Option<i64>; 2],
     /// The latest connection has ended, and its packets are recorded once more.
     is_replayed: bool,
+    /// Known once a packet has a distant copy.
+    pub vantage: Option<Vantage>,
     /// Segments that may be divided on their way.
     parts: Option<Box<Parts>>,
 }
@@ -59,6 +72,7 @@ impl Pair {
             waiting: [None; 2],
             halves: [None; 2],
             is_replayed: false,
+            vantage: None,
             parts: None,
         }
     }
@@ -156,6 +170,15 @@ impl Pair {
     /// Whether the last packet of a side that takes numbers was recorded more than once.
     pub(super) fn was_copied(&self, side: usize) -> bool {
         self.recorded[side][0] > 1
+    }
+
+    /// Whether `packet`, which is no copy, was seen first at another place than others of the pair, or may have been.
+    pub(super) fn is_elsewhere(&self, packet: &Held) -> bool {
+        match self.vantage {
+            None | Some(Vantage::Anywhere) => false,
+            Some(Vantage::Interface(interface)) => packet.identity.interface != interface,
+            Some(Vantage::Unknown) => true,
+        }
     }
 
     /// Notes a packet that was found to be a copy.

@@ -114,7 +114,7 @@ columns! {
         => rows.int(|row| row.sifted.duplicate_packets);
     Column::new("duplicate_bytes", Int64, "B", "Their lengths on the wire.", "")
         => rows.int(|row| row.sifted.duplicate_bytes);
-    Column::new("distant_duplicate_packets", Int64, "packets", "Copies that came more than 1 ms after the same packet was seen before: captures of several places were put together, or a queue lies between two interfaces. Data count where they were seen first, and so do their acknowledgements, which may be another place: an RTT is then that of no place.", "")
+    Column::new("distant_duplicate_packets", Int64, "packets", "Copies that came more than 1 ms after the same packet was seen before: captures of several places were put together, or a queue lies between two interfaces. Data count where they were seen first, and so do their acknowledgements: where these are different places, and where the interfaces do not tell them apart, the connection has no RTT, and what limited it is unknown.", "")
         => rows.int(|row| row.sifted.distant_duplicates);
     Column::new("reordered_packets", Int64, "packets", "Packets that stood behind later ones in the capture and were put in front of them.", "")
         => rows.int(|row| row.sifted.reordered_packets);

@@ -42,8 +42,12 @@ impl<'a> FlowRow<'a> {
             tunnel: connections.tunnels.get(side.number, side.from_high),
             rtt: (tcp && rtt.samples > 0).then_some(rtt),
             rare: own.rare(),
-            // Where no packet of the other side was captured no acknowledgement says what the sender waited for.
-            limits: if side.peer.is_none_or(|peer| is_far(&rtt, &peer.tcp.rtt())) {
+            // Where no packet of the other side was captured no acknowledgement says what the sender waited for; where each
+            // side's were seen first at another place, their times do not.
+            limits: if side.peer.is_none_or(|peer| {
+                let is_scattered = own.is_scattered() || peer.tcp.is_scattered();
+                is_scattered || is_far(&rtt, &peer.tcp.rtt())
+            }) {
                 own.limit_times().as_unknown()
             } else {
                 own.limit_times()
@@ -283,7 +287,7 @@ columns! {
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.max_in_flight_bytes()));
     Column::new("handshake_rtt_ns", Int64, "ns", "From this side's SYN to its acknowledgement, by a RST too; null where the SYN or its answer was not captured, or it was repeated before it was answered, so that nobody knows which one was.", "RFC 6298 3").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.side.own.tcp.handshake_ns()));
-    Column::new("rtt_samples", Int64, "samples", "Acknowledgements, SACK included, that measure: each the newest segment of this side it covers (SYN and FIN too), none where a byte newly covered was sent twice, and none of a RST.", "RFC 6298 3").or_null()
+    Column::new("rtt_samples", Int64, "samples", "Acknowledgements, SACK included, that measure: each the newest segment of this side it covers (SYN and FIN too), none where a byte newly covered was sent twice, and none of a RST. None either between packets that were seen first at different places, as where captures of both ends were put together (distant_duplicate_packets of captures), or where nothing tells the places apart.", "RFC 6298 3").or_null()
         => rows.tcp(|row| row.rtt.map_or(0, |rtt| rtt.samples.into()));
     Column::new("rtt_min_ns", Int64, "ns", "Least of the samples.", "RFC 6298 3").or_null()
         => rows.rtt(|rtt| rtt.min_ns);

@@ -55,7 +55,8 @@ RULES = (
     Rule(
         "distant_duplicate_packets",
         "recorded again more than 1 ms later, as where captures of both ends were put together:"
-        " RTTs may be too short; parse each capture alone",
+        " connections seen first at two places have no RTT, and what limited them is unknown; parse"
+        " each capture alone",
     ),
     Rule("reordered_packets", "out of time order in the file, put back in order"),
     Rule(

@@ -133,6 +133,8 @@ const SAMPLE: u32 = 512;
 const OPENS: u32 = 1024;
 /// A packet of this side holds bytes whose numbers could not be read.
 const UNREAD: u32 = 2048;
+/// Packets of this side were seen first at another place than others of the connection.
+const SCATTERED: u32 = 4096;
 /// Where the window scale begins, a byte.
 const SHIFT: u32 = 16;
 
@@ -170,6 +172,9 @@ impl Tcp {
         options: &TcpOptions,
         ended: &mut Ended<'_>,
     ) {
+        if segment.is_elsewhere() {
+            self.bits |= SCATTERED;
+        }
         let window = self.window_bytes(segment, peer.as_deref());
         let context = peer.map_or_else(AckContext::default, |peer| {
             peer.acknowledged(segment, options, window)
@@ -243,6 +248,11 @@ impl Tcp {
     /// From the SYN to its acknowledgement.
     pub(crate) fn handshake_ns(&self) -> Option<i64> {
         self.has(MEASURED).then_some(self.handshake)
+    }
+
+    /// Packets of this side were seen first at another place than others of the connection.
+    pub(crate) fn is_scattered(&self) -> bool {
+        self.has(SCATTERED)
     }
 
     /// What limited this side, summed up.
