@@ -52,7 +52,7 @@ def guess_own(flows: pl.DataFrame) -> list[str]:
     ranked = _rank(_find_ends(flows))
     if ranked.is_empty():
         return []
-    family, evidence = pl.col("is_v6"), pl.struct("host_packets", "is_near")
+    family, evidence = pl.col("is_v6"), pl.struct("is_marked", "host_packets", "is_near")
     bests = ranked.with_columns(
         is_in_most=pl.col("answered") > NEARLY_ALL * pl.col("sent_answered").sum().over(family),
         is_alone_best=evidence.ne_missing(evidence.shift(-1).over(family)),
@@ -88,6 +88,7 @@ def _find_ends(flows: pl.DataFrame) -> pl.DataFrame:
             ((pl.col("packets") > 0) & is_source).alias("is_source"),
             near.fill_null(False).alias("is_near"),
             (pl.lit(is_source) & (pl.col("direction") == "forward")).alias("is_opener"),
+            (pl.lit(is_source) * pl.col("outgoing_packets")).alias("outgoing"),
         )
         for column, other, is_source, near in (
             ("src_ip", "dst_ip", True, there > BESIDE * back),
@@ -101,9 +102,10 @@ def _rank(ends: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     address = pl.col("address")
+    is_v6 = address.str.contains(":", literal=True)
     sums = ends.group_by("address").agg(
         pl.col("is_source").any(),
-        pl.col("packets", "host_packets", "answered", "is_near", "is_opener").sum(),
+        pl.col("packets", "host_packets", "answered", "is_near", "is_opener", "outgoing").sum(),
         pl.col("answered").filter("is_source").sum().alias("sent_answered"),
         pl.len(),
     )
@@ -112,11 +114,13 @@ def _rank(ends: pl.DataFrame) -> pl.DataFrame:
         .with_columns(
             is_host=~address.str.contains(NO_HOST),
             is_private=address.str.contains(PRIVATE),
-            is_v6=address.str.contains(":", literal=True),
+            is_v6=is_v6,
+            is_marked=2 * pl.col("outgoing") > pl.col("outgoing").sum().over(is_v6),
         )
         .sort(
             [
                 "is_host",
+                "is_marked",
                 "host_packets",
                 "is_near",
                 "packets",
@@ -125,6 +129,6 @@ def _rank(ends: pl.DataFrame) -> pl.DataFrame:
                 "len",
                 "address",
             ],
-            descending=[True] * 7 + [False],
+            descending=[True] * 8 + [False],
         )
     )

@@ -1,6 +1,7 @@
 -- One row per run and host: its site and its addresses in the experiment network, the main one
 -- first, which is `address`.
 -- Where run.json does not name addresses, each is a guess from the host's capture: the one
+-- that sent most of the packets that the file marks as the capturing host's; where it marks none,
 -- that most packets between two hosts carry, of those that sent any and that a host may have. Of
 -- two that carry as many it is the one whose segments wait longer for their acknowledgements: the
 -- other end answers from afar. Where no time shows it, it is the one that sent more to groups, one
@@ -57,6 +58,7 @@ ends as (
         unnest([there.dst_ip, there.src_ip]) as other_address,
         unnest([coalesce(there.packets > 0, true), false]) as is_source,
         unnest([there.direction = 'forward', false]) as is_opener,
+        unnest([coalesce(there.outgoing_packets, 0), 0]) as outgoing,
         there.packets,
         coalesce(there.packets > 0 and back.packets > 0, false)
         and there.protocol in ('tcp', 'udp') as is_answered,
@@ -87,6 +89,9 @@ candidates as (
         coalesce(sum(packets) filter (is_answered and is_source), 0)
             as sent_answered,
         (
+            2 * sum(outgoing) > sum(sum(outgoing)) over (
+                partition by run, host, contains(address, ':')
+            ),
             coalesce(
                 sum(packets) filter (is_host_address(other_address, true)), 0
             ),
@@ -96,6 +101,7 @@ candidates as (
             is_host_address(address, bool_or(is_source)),
             evidence.struct_extract(1),
             evidence.struct_extract(2),
+            evidence.struct_extract(3),
             sum(packets),
             is_private_address(address),
             count(*) filter (is_opener),

@@ -25,6 +25,7 @@ contract as (
         null::bigint as payload_bytes,    -- by the headers' own lengths
         null::varchar as start,           -- 'syn' or 'midstream'
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
+        null::bigint as outgoing_packets,     -- that the file marks as sent by the capturing host
         null::bigint as ecn_capable_packets,  -- that a queue may mark
         null::bigint as ce_packets,       -- that one marked
         null::bigint as ece_packets,      -- that report marks to the other side

@@ -66,6 +66,22 @@ CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
         ],
         SERVER,
     ),
+    # A server: the file marks its answers as its own.
+    "marked": (
+        [
+            tiny.flow(PHONE, SERVER, packets=9),
+            tiny.flow(SERVER, PHONE, packets=9, outgoing_packets=9, **BACK),
+        ],
+        SERVER,
+    ),
+    # A router sends what others sent; no address is in most of it.
+    "forwarded": (
+        [
+            tiny.flow(PHONE, SERVER, packets=9, outgoing_packets=9),
+            tiny.flow(SERVER, PHONE, packets=9, outgoing_packets=9, **BACK),
+        ],
+        PHONE,
+    ),
     # Each end of IPv6 is in some of its packets, and one is in all.
     "both families": (
         [
@@ -113,7 +129,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_address_is_that_of_the_host(tmp_path: Path, name: str) -> None:
     flows, expected = CASES[name]
-    flows = [{"rtt_min_ns": None} | flow for flow in flows]
+    flows = [{"rtt_min_ns": None, "outgoing_packets": 0} | flow for flow in flows]
     tiny.runs(tmp_path, [{"run": "r", "status": "no record"}])
     tiny.table(tmp_path, "flows", "r", "pc", flows)
     own = [expected] if isinstance(expected, str) else expected

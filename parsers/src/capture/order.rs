@@ -112,6 +112,7 @@ mod tests {
             records.extend(times.iter().enumerate().map(|(at, &time)| Record {
                 time,
                 is_timed: true,
+                is_outgoing: false,
                 wire: 60,
                 captured: 60,
                 interface: 0,

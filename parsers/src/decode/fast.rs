@@ -280,7 +280,7 @@ mod tests {
             }
             let captured = frame.len() as u32;
             let wire = wire.unwrap_or(captured.max(14 + u32::from(length)));
-            let record = Record { time: 7, is_timed: true, wire, captured, interface: 0, at: 0, data: 0 };
+            let record = Record { time: 7, is_timed: true, is_outgoing: false, wire, captured, interface: 0, at: 0, data: 0 };
             let (mut owner, mut segment) = (Owner::default(), Segment::default());
             let hashing = RandomState::default();
             let mut recent = Recent::new();

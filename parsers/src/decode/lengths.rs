@@ -134,6 +134,7 @@ mod tests {
         let record = Record {
             time: 0,
             is_timed: true,
+            is_outgoing: false,
             wire,
             captured: frame.len() as u32,
             interface: 0,

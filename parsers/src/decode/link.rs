@@ -2,6 +2,9 @@
 
 use super::{Layer, Stop, Walk, links};
 
+/// The type of packets that the capturing host sent, in Linux' cooked headers: `PACKET_OUTGOING`.
+const OUTGOING: u16 = 4;
+
 impl Walk<'_> {
     /// BSD loopback: the address family in the byte order of the machine that captured.
     pub(super) fn null(&mut self) -> Result<Layer, Stop> {
@@ -40,6 +43,7 @@ impl Walk<'_> {
     /// Linux "cooked" capture, version 1.
     pub(super) fn cooked(&mut self) -> Result<Layer, Stop> {
         let (hardware, kind) = (self.u16(2)?, self.u16(14)?);
+        self.packet.is_outgoing |= self.u16(0)? == OUTGOING;
         self.at += 16;
         cooked_protocol(hardware, kind)
     }
@@ -47,6 +51,7 @@ impl Walk<'_> {
     /// Linux "cooked" capture, version 2.
     pub(super) fn cooked_2(&mut self) -> Result<Layer, Stop> {
         let (kind, hardware) = (self.u16(0)?, self.u16(8)?);
+        self.packet.is_outgoing |= u16::from(self.u8(10)?) == OUTGOING;
         self.at += 20;
         cooked_protocol(hardware, kind)
     }

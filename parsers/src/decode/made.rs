@@ -9,6 +9,7 @@ pub(super) fn record(bytes: &[u8]) -> Record {
     Record {
         time: 0,
         is_timed: true,
+        is_outgoing: false,
         wire: captured,
         captured,
         interface: 0,

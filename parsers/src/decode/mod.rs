@@ -62,6 +62,7 @@ pub(crate) fn decode(
     packet.outcome = Outcome::NotIp;
     packet.fragment = false;
     packet.later_fragment = false;
+    packet.is_outgoing = false;
     packet.tunnels = 0;
     packet.vlan = NO_VLAN;
     packet.payload = 0;

@@ -61,6 +61,8 @@ pub(crate) struct Packet {
     pub wire: u32,
     /// Lengths that the record and the headers state contradict each other.
     pub length_conflict: bool,
+    /// The link header says that the capturing host sent it.
+    pub is_outgoing: bool,
     pub checksum: Checksum,
     /// Number of tunnel headers around the innermost packet.
     pub tunnels: u8,

@@ -107,6 +107,10 @@ impl Walk<'_> {
         if !(12..=1024).contains(&length) || kind != 1 || links::PKTAPS.contains(&link_type) {
             return Err(otherwise);
         }
+        // Its flags, of which one says that the host sent the packet.
+        if length >= 40 {
+            self.packet.is_outgoing |= word(self.chunk(36)?) & 2 != 0;
+        }
         self.at += length as usize;
         self.inner_link(link_type)
     }

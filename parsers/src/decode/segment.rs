@@ -74,7 +74,7 @@ impl Owner {
 pub(crate) struct Segment {
     pub time: i64,
     pub wire: u32,
-    /// Length of the IP packet, [`ELSEWHERE`], [`UNTIMED`], and the ECN bits above.
+    /// Length of the IP packet, [`ELSEWHERE`], [`UNTIMED`], [`OUTGOING`], and the ECN bits above.
     ip: u32,
     pub payload: u32,
     pub seq: u32,
@@ -86,10 +86,12 @@ pub(crate) struct Segment {
 
 /// Position of the ECN bits above the length of the packet, which stays below half a gigabyte.
 const ECN: u32 = 30;
+/// The file says that the capturing host sent it.
+const OUTGOING: u32 = 1 << 29;
 /// The file states no time of it: the time is that of another packet.
-const UNTIMED: u32 = 1 << 29;
+const UNTIMED: u32 = 1 << 28;
 /// It was seen first at another place than the other packets of its connection.
-const ELSEWHERE: u32 = 1 << 28;
+const ELSEWHERE: u32 = 1 << 27;
 const FLAGS: u16 = 0xfff;
 const TCP: u16 = 1 << 15;
 const FROM_HIGH: u16 = 1 << 14;
@@ -112,6 +114,7 @@ impl Segment {
         };
         segment.set_ip(packet.ip_bytes, packet.ecn);
         segment.ip |= if record.is_timed { 0 } else { UNTIMED };
+        segment.set_outgoing(record.is_outgoing || packet.is_outgoing);
         if packet.tcp {
             segment.seq = packet.seq;
             segment.ack = packet.ack;
@@ -150,6 +153,17 @@ impl Segment {
         self.ip & (ELSEWHERE - 1)
     }
 
+    /// Notes whether the file says that the capturing host sent it.
+    #[inline]
+    pub(crate) fn set_outgoing(&mut self, is_outgoing: bool) {
+        self.ip |= if is_outgoing { OUTGOING } else { 0 };
+    }
+
+    #[inline]
+    pub(crate) fn is_outgoing(&self) -> bool {
+        self.ip & OUTGOING != 0
+    }
+
     /// The file states its time, and it can be compared with those of the other packets of its connection.
     #[inline]
     pub(crate) fn is_timed(&self) -> bool {
@@ -175,11 +189,13 @@ impl Segment {
         (self.ip >> ECN) as u8
     }
 
-    /// Its sender, or the network, says something of congestion marks.
+    /// Its sender, or the network, says something of congestion marks, or the file who sent it.
     #[inline]
     pub(crate) fn tells_of_marks(&self) -> bool {
         // Only TCP segments have these flags set.
-        self.ip >> ECN | u32::from(self.bits & (flag::ECE | flag::CWR | flag::AE)) != 0
+        self.ip >> OUTGOING.trailing_zeros()
+            | u32::from(self.bits & (flag::ECE | flag::CWR | flag::AE))
+            != 0
     }
 
     #[inline]

@@ -30,6 +30,8 @@ pub(crate) struct Record {
     pub time: i64,
     /// The file states that time; else it is that of another packet.
     pub is_timed: bool,
+    /// The file says that the capturing host sent it.
+    pub is_outgoing: bool,
     /// Length on the wire, with link header, without FCS, as the record states it.
     pub wire: u32,
     /// Bytes that were captured, without FCS.
@@ -49,6 +51,7 @@ impl Record {
         Self {
             time: 0,
             is_timed: true,
+            is_outgoing: false,
             wire: length,
             captured: length,
             interface: 0,

@@ -177,6 +177,7 @@ impl Pcap {
             out.push(Record {
                 time,
                 is_timed,
+                is_outgoing: false,
                 wire,
                 captured,
                 interface: 0,

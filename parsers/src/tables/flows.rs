@@ -231,6 +231,8 @@ columns! {
         => rows.int(|own| own.payload_bytes);
     Column::new("time_regressions", Int64, "packets", "Packets earlier than the one before them in this direction.", "")
         => rows.int(Direction::time_regressions);
+    Column::new("outgoing_packets", Int64, "packets", "Packets that the capturing host sent, as the file marks them: Linux cooked captures (packet type 4), PKTAP, epb_flags of pcapng. 0 where it does not mark any.", "")
+        => rows.int(Direction::outgoing_packets);
     Column::new("ecn_capable_packets", Int64, "packets", "Packets whose innermost IP header has ECT(0), ECT(1) or CE: a queue may mark them instead of dropping them.", "RFC 3168 5")
         => rows.int(|own| own.marks().capable_packets);
     Column::new("ce_packets", Int64, "packets", "Those of them that a queue before the capture point marked: Congestion Experienced. A mark on the outer header of a tunnel is not counted.", "RFC 3168 5")

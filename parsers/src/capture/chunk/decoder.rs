@@ -71,6 +71,7 @@ impl Decoder {
         let is_plain =
             record.is_timed && plain(record, bytes, &self.hashing, &mut self.recent, notice, slot);
         if is_plain {
+            segment.set_outgoing(record.is_outgoing);
             row.count_plain(record.bytes(bytes), segment.ip_bytes(), segment.payload);
             if self.settings.with_owners {
                 self.recent.forget_latest();

@@ -54,6 +54,7 @@ impl Pcapng {
         let record = Record {
             time: time as i64,
             is_timed: true,
+            is_outgoing: false,
             wire,
             captured,
             interface: index as u32,

@@ -21,6 +21,7 @@ struct PacketOptions {
     lost: Option<u64>,
     /// Bytes of frame check sequence at its end.
     fcs: Option<u32>,
+    is_outgoing: bool,
 }
 
 impl Pcapng {
@@ -41,6 +42,7 @@ impl Pcapng {
         record.is_timed = matches!(stamp, Stamp::At(_));
         self.last_time = Some(record.time);
         let options = self.packet_options(kind, body, record.captured);
+        record.is_outgoing = options.is_outgoing;
         let fcs = options.fcs.unwrap_or_else(|| self.fcs(record.interface));
         (record.captured, record.wire) = without_fcs(record.captured, record.wire, fcs);
         self.count_odd(record.interface, stamp, options.lost, fcs);
@@ -114,6 +116,7 @@ impl Pcapng {
         let record = Record {
             time: 0,
             is_timed: true,
+            is_outgoing: false,
             wire,
             captured,
             interface: index,
@@ -142,9 +145,12 @@ impl Pcapng {
         let behind = 20 + captured.next_multiple_of(4) as usize;
         for (code, value) in options(order, body.get(behind..).unwrap_or_default()) {
             match code {
-                // Flags: four bits of them are the length of the FCS, 0 where that is not known.
+                // Flags: two bits of them are the direction, 2 for outbound, and four the length of the FCS, 0 where that is
+                // not known.
                 2 => {
-                    let fcs = order.u32(value, 0).unwrap_or_default() >> 5 & 15;
+                    let flags = order.u32(value, 0).unwrap_or_default();
+                    found.is_outgoing = flags & 3 == 2;
+                    let fcs = flags >> 5 & 15;
                     found.fcs = (fcs > 0).then_some(fcs).or(found.fcs);
                 }
                 4 if kind == ENHANCED_PACKET => {

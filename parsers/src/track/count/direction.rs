@@ -30,6 +30,8 @@ struct Rare {
     /// Latest time before the last of them.
     latest: i64,
     marks: Marks,
+    /// Packets that the capturing host sent, as the file says.
+    outgoing: u64,
 }
 
 /// Nanoseconds from `earlier` to `later`. Unlike with [`since`](crate::decode::segment::since) its sign tells whether time went
@@ -87,7 +89,9 @@ impl Direction {
         self.ip_bytes += u64::from(ip_bytes);
         self.payload_bytes += u64::from(segment.payload);
         if segment.tells_of_marks() {
-            self.rarely().marks.count(segment);
+            let rare = self.rarely();
+            rare.marks.count(segment);
+            rare.outgoing += u64::from(segment.is_outgoing());
         }
         gap
     }
@@ -98,6 +102,7 @@ impl Direction {
                 regressions: 0,
                 latest: i64::MIN,
                 marks: Marks::default(),
+                outgoing: 0,
             })
         })
     }
@@ -125,6 +130,10 @@ impl Direction {
 
     pub(crate) fn time_regressions(&self) -> u64 {
         self.rare.as_ref().map_or(0, |it| it.regressions)
+    }
+
+    pub(crate) fn outgoing_packets(&self) -> u64 {
+        self.rare.as_ref().map_or(0, |it| it.outgoing)
     }
 
     pub(crate) fn marks(&self) -> Marks {

@@ -282,6 +282,7 @@ mod tests {
             let record = Record {
                 time,
                 is_timed: true,
+                is_outgoing: false,
                 wire: 1500,
                 captured: 96,
                 interface: 0,
