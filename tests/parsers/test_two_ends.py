@@ -15,7 +15,7 @@ from flowsweep.parsing import Settings
 LIMITS = ("app", "sender", "receiver", "network")
 
 
-def of_both_ends(made: Conversation) -> tuple[list[tuple[int, bytes]], ...]:
+def split_by_end(made: Conversation) -> tuple[list[tuple[int, bytes]], ...]:
     """What the client and the server see of it: `made` has the times of the client.
 
     The server sees a packet of the client half a round trip later, and sent its own so much
@@ -47,7 +47,7 @@ def flows(*captures: list[tuple[int, bytes]], folder: Path) -> list[dict[str, ob
 @pytest.mark.parametrize("is_routed", [False, True])
 @pytest.mark.parametrize("is_merged", [False, True])
 def test_two_ends_have_no_rtt(is_merged: bool, is_routed: bool, tmp_path: Path) -> None:
-    client, server = of_both_ends(whole(Kind(), pings=20))
+    client, server = split_by_end(whole(Kind(), pings=20))
     if is_routed:
         client = [(t, f if is_of_client(f) else routed(f)) for t, f in client]
         server = [(t, routed(f) if is_of_client(f) else f) for t, f in server]
