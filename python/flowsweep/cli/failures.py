@@ -78,9 +78,9 @@ def _report(failure: BaseException) -> int:
 
 def _is_in_temporary_folder(text: str) -> bool:
     """Whether a message names a file in the folder for temporary files."""
-    import tempfile  # some milliseconds of each start, for what happens rarely
+    from flowsweep.files import file_sets  # some milliseconds of each start, for a rare case
 
-    return f"{tempfile.gettempdir()}{os.sep}" in text
+    return f"{file_sets.temporary_folder()}{os.sep}" in text
 
 
 def _error_of(failure: BaseException) -> FlowsweepError:

@@ -86,6 +86,19 @@ def one_file(path: Path, say: Callable[[str], None] = tell) -> Iterator[IO[bytes
             yield stream
 
 
+def temporary_folder() -> Path:
+    """The folder for temporary files: TMPDIR, or what Python finds.
+
+    Python writes a file to see whether TMPDIR can be used: a kill leaves it there.
+    """
+    named = os.environ.get("TMPDIR", "")
+    if Path(named).is_absolute() and os.access(named, os.W_OK | os.X_OK):
+        return Path(named)
+    import tempfile
+
+    return Path(tempfile.gettempdir())
+
+
 @contextmanager
 def scratch_folder(base: Path | None = None) -> Iterator[Path]:
     """A folder for what is needed for a moment; those of killed processes are removed.
@@ -93,9 +106,7 @@ def scratch_folder(base: Path | None = None) -> Iterator[Path]:
     Args:
         base: Where it is made; the folder for temporary files otherwise.
     """
-    import tempfile
-
-    base = base or Path(tempfile.gettempdir())
+    base = base or temporary_folder()
     work = staging.inside(base, os.urandom(8).hex())
     with _hidden_folder(base, work, tell, is_alone=False):
         yield work / NEW

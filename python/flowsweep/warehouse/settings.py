@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -26,7 +25,8 @@ _numbers = itertools.count()
 
 def spill_folder() -> Path:
     """Where there is room for what is large."""
-    return Path(os.environ.get(SPILL) or tempfile.gettempdir())
+    named = os.environ.get(SPILL)
+    return Path(named) if named else file_sets.temporary_folder()
 
 
 @cache
