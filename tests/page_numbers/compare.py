@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import io
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -60,8 +61,9 @@ class Comparison:
 
 def page_rows(html: str) -> list[pl.DataFrame]:
     """The data of each figure and table of a page, in its order."""
-    found = re.findall(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)
-    return [pl.read_csv(io.StringIO(json.loads(text)), infer_schema_length=None) for text in found]
+    found = re.findall(r'<script type="application/gzip">(.*?)</script>', html)
+    unpacked = [gzip.decompress(base64.b64decode(packed)) for packed in found]
+    return [pl.read_csv(io.BytesIO(rows), infer_schema_length=None) for rows in unpacked]
 
 
 def compare(name: str, rows: pl.DataFrame, expected: Expected) -> Comparison:

@@ -288,12 +288,12 @@ def _fill(caption: str, context: Context) -> str:
     return caption.replace("{host}", tables.shown_host(context)).strip()
 
 
-def _csv(rows: pl.DataFrame, count: int) -> Markup | None:
-    """Rows for download; None above the limit: then the page names the command."""
+def _csv(rows: pl.DataFrame, count: int) -> str | None:
+    """Rows for download, packed; None above the limit: then the page names the command."""
     if count > MAX_DATA_ROWS:
         return None
     text = rows.write_csv()
-    return inline.embedded(text) if len(text) <= MAX_DATA_BYTES else None
+    return inline.pack(text) if len(text) <= MAX_DATA_BYTES else None
 
 
 def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:
