@@ -7,10 +7,13 @@ import struct
 from collections.abc import Callable
 
 import build
+import polars.selectors as cs
 import pytest
 from conversation import MS, US, Kind, whole
 from made_captures import Tables, tables
 
+#: Columns of `flows` that rest on the times of both sides.
+TIMED = cs.matches("rtt_|_limited_ns")
 V4, V6 = ("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")
 
 
@@ -24,7 +27,13 @@ def assert_counted_once(packets: list[tuple[int, bytes]], delay: int) -> None:
     once, twice = tables(build.pcap(packets)), doubled(packets, delay)
     assert once["captures"]["duplicate_packets"].to_list() == [0]
     assert twice["captures"]["duplicate_packets"].to_list() == [len(packets)]
-    assert twice["flows"].equals(once["flows"])
+    left, found = once["flows"], twice["flows"]
+    if delay > MS:
+        # Two places on a path look the same as a mirror that is late, where a reply takes so long.
+        assert found["rtt_samples"].to_list() == [0] * found.height
+        assert found["handshake_rtt_ns"].null_count() == found.height
+        left, found = left.drop(TIMED), found.drop(TIMED)
+    assert found.equals(left)
 
 
 def echoes(*, v6: bool, identified: bool) -> list[tuple[int, bytes]]:
