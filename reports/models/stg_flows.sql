@@ -38,7 +38,7 @@ contract as (
         null::bigint as stray_syn_packets,
         null::bigint as stray_syn_ack_packets,
         null::bigint as stray_rst_packets,
-        null::bigint as unseen_acked_bytes,  -- that the other side acknowledged and the capture lacks
+        null::bigint as unseen_acked_bytes,  -- acknowledged, and in no packet of the capture
         null::bigint as window_probes,
         null::bigint as retransmitted_probes,  -- of retransmitted_packets: no loss
         null::bigint as max_window_bytes,     -- that it advertised

@@ -49,6 +49,8 @@ class Command:
         kinds: What is done to it.
         is_piecewise: Its files are replaced one by one: who reads without a lock may find some of
             one writing and some of the other.
+        is_listed: The list of the runs is written after their tables: who reads in between finds
+            the new tables and the older list.
         check: What is wrong with its outputs, where these differ from run to run.
         is_result: Whether its outputs say that the program failed which it measures. That is a
             result, and is not made again.
@@ -62,6 +64,7 @@ class Command:
     reader: str | None = None
     kinds: Sequence[Kind] = EVERY
     is_piecewise: bool = False
+    is_listed: bool = False
     check: Callable[[Path], list[str]] | None = None
     is_result: Callable[[Path], bool] | None = None
     is_slow: bool = False
@@ -263,7 +266,7 @@ COMMANDS = (
     ),
     Command(
         "watch, ninth part", WATCH, [*WATCHED, capture_hour(PARTS)],
-        SHOWN, QUERY, (Kind.KILL, Kind.KILL_GROUP, *EVERY[1:]), is_slow=True,
+        SHOWN, QUERY, (Kind.KILL, Kind.KILL_GROUP, *EVERY[1:]), is_listed=True, is_slow=True,
     ),
     Command(
         "report, ninth part", "report exp", [*REPORTED, *add_run(PARTS)],

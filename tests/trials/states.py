@@ -13,6 +13,8 @@ import duckdb
 TEMPORARY = "tmp"
 #: What is kept only to save time: its files have random names, and differ by what was kept before.
 FACTS = "facts"
+#: Names every run that has tables.
+LIST = "runs.parquet"
 #: Names that differ from writing to writing.
 _RANDOM = re.compile(r"[0-9a-f]{16}")
 

@@ -179,9 +179,15 @@ class Subject:
         """What a reader without locks found is of one writing; `each`: of each table by itself."""
         known = (self.rows_before, self.rows_done)
         is_whole = rows in known
-        if (each or self.command.is_piecewise) and isinstance(rows, dict):
+        if isinstance(rows, dict):
+            tables = set().union(rows, *known)
+            listed = {states.LIST} if self.command.is_listed else set()
+            pieces = [tables - listed, listed]
+            if each or self.command.is_piecewise:
+                pieces = [{table} for table in rows]
             is_whole = all(
-                any(state.get(table) == found for state in known) for table, found in rows.items()
+                any(_rows_in(state, piece) == _rows_in(rows, piece) for state in known)
+                for piece in pieces
             )
         if not is_whole:
             trial.note(rule, self.mixed(rows))
@@ -247,3 +253,8 @@ class Subject:
         trial.note("leftovers", *more, *states.orphans_of(self.bench.folder))
         differing = sorted(name for name in wanted if found.get(name) != wanted[name])
         trial.note("again", *(f"{name} is another" for name in differing))
+
+
+def _rows_in(rows: states.Rows, tables: set[str]) -> states.Rows:
+    """The rows of some tables."""
+    return {table: found for table, found in rows.items() if table in tables}
