@@ -13,6 +13,7 @@ from pathlib import Path
 
 import build
 import polars as pl
+from hypothesis import strategies as st
 
 from flowsweep.captures import Table
 from flowsweep.parsing import Settings
@@ -38,6 +39,17 @@ class Kind:
     client_isn: int = 1000
     server_isn: int = 500_000
     snaplen: int = 262_144
+
+
+#: What no rule on sequence numbers may depend on: address family, tag, order, start, cut.
+KINDS = st.builds(
+    Kind,
+    v6=st.booleans(),
+    vlan=st.sampled_from([None, 7]),
+    turned=st.booleans(),
+    client_isn=st.sampled_from([1000, 2**32 - 900]),
+    snaplen=st.sampled_from([96, 262_144]),
+)
 
 
 @dataclass

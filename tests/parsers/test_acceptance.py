@@ -6,19 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conversation import ACK, MS, RST, SYN, US, Conversation, Kind, tables, whole
+from conversation import ACK, KINDS, MS, RST, SYN, US, Conversation, Kind, tables, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 FAR = st.sampled_from([2 * 10**6, 10**7, 10**9, 16 * 10**8, 2**31 - 10**6, 2**32 - 3 * 10**6])
-KINDS = st.builds(
-    Kind,
-    v6=st.booleans(),
-    vlan=st.sampled_from([None, 7]),
-    turned=st.booleans(),
-    client_isn=st.sampled_from([1000, 2**32 - 900]),
-    snaplen=st.sampled_from([96, 262_144]),
-)
 
 
 def live(kind: Kind) -> Conversation:

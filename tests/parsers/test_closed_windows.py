@@ -7,18 +7,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from conversation import ACK, MS, RTT, US, Conversation, Kind, tables
+from conversation import ACK, KINDS, MS, RTT, US, Conversation, Kind, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-KINDS = st.builds(
-    Kind,
-    v6=st.booleans(),
-    vlan=st.sampled_from([None, 7]),
-    turned=st.booleans(),
-    client_isn=st.sampled_from([1000, 2**32 - 900]),
-    snaplen=st.sampled_from([96, 262_144]),
-)
 #: When the data before were acknowledged with a window of nothing, and when it opened.
 CLOSED, OPENED = 100 * MS + RTT, 900 * MS
 

@@ -7,21 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conversation import ACK, MS, PING, Conversation, Kind, tables
+from conversation import ACK, KINDS, MS, PING, Conversation, Kind, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     import pytest
-
-KINDS = st.builds(
-    Kind,
-    v6=st.booleans(),
-    vlan=st.sampled_from([None, 7]),
-    turned=st.booleans(),
-    client_isn=st.sampled_from([1000, 2**32 - 900]),
-    snaplen=st.sampled_from([96, 262_144]),
-)
 
 
 def unseen(made: Conversation, folder: Path) -> list[int | None]:
@@ -114,6 +105,6 @@ def test_show_and_the_grade_state_it(tmp_path: Path) -> None:
     del made.packets[9]
     summary = summarise(made.write(tmp_path / "a.pcap"))
     (note,) = [note.text for note in summary.notes if "acknowledged" in note.text]
-    assert note.startswith("1,000 bytes of TCP that were acknowledged and are in no packet")
+    assert note.startswith("1,000 bytes of TCP acknowledged but missing from the capture")
     assert "(5.0 %)" in note
     assert summary.grade == "D"

@@ -93,9 +93,7 @@ def test_acknowledged_bytes_without_a_packet_are_stated(
 ) -> None:
     made(tmp_path, {}, {"unseen_acked_bytes": unseen, "payload_bytes": 90_000})
     (row,) = Warehouse(tmp_path).rows("run_quality").to_dicts()
-    assert (
-        "of TCP that were acknowledged and are in no packet that was read" in row["grade_reasons"]
-    )
+    assert "of TCP acknowledged but missing from the capture" in row["grade_reasons"]
     assert (row["grade"], row["unseen_acked_bytes"]) == (letter, unseen)
     grade = shown(tmp_path)
     assert (grade.letter, grade.reasons) == (letter, row["grade_reasons"])

@@ -194,7 +194,7 @@ def test_the_report_speaks_of_no_completion_time_where_there_is_none(database: P
     # A tps that is 1.5 times worse is 67 % of its baseline, a latency 150 % of it.
     assert "1.5\N{MULTIPLICATION SIGN} worse" in words
     assert "for 50 %" not in words
-    caption = "Of an outcome of which more is better: at 91 % and 67 % of its baseline."
+    caption = "Where more is better, the limits are 91 % and 67 % of the baseline."
     assert words.count(caption) == 4
     for row in ("tps, 91 %", "tps, 67 %", "latency, 10 %", "latency, 50 %"):
         assert row in made.html

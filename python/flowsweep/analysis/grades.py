@@ -295,13 +295,15 @@ def _check_missed(facts: Mapping[str, Any]) -> Iterator[Note]:
     payload = _number(facts, "payload_bytes")
     unseen, missed = _number(facts, "unseen_acked_bytes"), _number(facts, "missed_bytes")
     for key, number, whole, text in (
-        ("unseen_acked_bytes", unseen, payload + unseen, (
-            "of TCP that were acknowledged and are in no packet that was read: has the capture"
-            " holes?"
-        )),
+        (
+            "unseen_acked_bytes",
+            unseen,
+            payload + unseen,
+            "of TCP acknowledged but missing from the capture",
+        ),
         # Zeek's payload goes by sequence numbers: what was missed is part of it.
         ("missed_bytes", missed, max(missed, payload), "of TCP in gaps that Zeek did not see"),
-    ):  # fmt: skip
+    ):
         if number:
             share = number / whole
             grade = "D" if share > MISSED_D else "C" if share > MISSED_C else "B"

@@ -30,14 +30,14 @@ def grows_better(rows: Iterable[Row]) -> bool:
 
 
 def level(row: Row, slowdown: float) -> str:
-    """How far an outcome gets at a slowdown: `10 %` worse, or to `91 %` where more is better."""
+    """Writes how far an outcome gets at a slowdown: `10 %` worse, or to `91 %` of a rate."""
     if row["better"] == "more":
         return f"{100 / slowdown:.0f} %"
     return f"{100 * (slowdown - 1):.0f} %"
 
 
 #: What the two limits are where more is better; stands beside words that hold where less is.
-MORE_IS_BETTER = "Of an outcome of which more is better: at 91 % and 67 % of its baseline."
+MORE_IS_BETTER = "Where more is better, the limits are 91 % and 67 % of the baseline."
 
 
 def is_timed(context: Context) -> bool:

@@ -123,7 +123,7 @@ impl Ranges {
                 .is_some_and(|below| below.ranges.iter().any(hits))
     }
 
-    /// How many of the bytes from `from` to before `to` are not in the set.
+    /// Counts the bytes from `from` to before `to` that the set lacks.
     pub(crate) fn missing(&self, from: i64, to: i64) -> i64 {
         let within = |range: &(i64, i64)| (range.1.min(to) - range.0.max(from)).max(0);
         let mut missing = (to - from).max(0) - within(&self.top);

@@ -50,7 +50,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def note(context: Context) -> str | None:
-    """What the limits are where more is better."""
+    """Says which limits hold where more is better; None where it is of no outcome."""
     rows = context.rows("axis_thresholds").rows(named=True)
     return outcome_words.MORE_IS_BETTER if outcome_words.grows_better(rows) else None
 

@@ -108,7 +108,7 @@ def _threshold_cell(found: list[Row]) -> str:
 
 
 def note(context: Context) -> str | None:
-    """What the limits are where more is better; why a peak may be more than the link carries."""
+    """Says which limits hold where more is better, and why a peak may exceed the link."""
     rows = context.rows("requirement").rows(named=True)
     limits = outcome_words.MORE_IS_BETTER if outcome_words.grows_better(rows) else None
     return " ".join(text for text in (limits, _explain_peaks(rows)) if text) or None
