@@ -126,7 +126,9 @@ def test_foreign_captures_fill_every_section_that_can_be_filled(root, snakemake,
         assert f"<b>of-{name}</b> sent" in html
 
 
-def test_axes_and_completion_by_hand_are_enough_for_a_sensitivity(root, snakemake, tmp_path):
+def test_axes_and_completion_by_hand_are_enough_for_a_sensitivity(
+    root, snakemake, command, tmp_path
+):
     demo = root / "workflows/experiments/captured/demo/runs"
     experiment = tmp_path / "mine"
     for rtt, seconds in (("1ms", 10.0), ("16ms", 10.5), ("64ms", 14.0)):
@@ -140,9 +142,14 @@ def test_axes_and_completion_by_hand_are_enough_for_a_sensitivity(root, snakemak
     assert result.returncode == 0, result.stderr
     # Linear between 16 and 64 ms: 1.05 + (1.4 - 1.05) * (x - 16) / 48 = 1.1
     expected = 16 + 48 * 0.05 / 0.35
-    html = (tmp_path / "results/mine/report.html").read_text()
+    results = tmp_path / "results/mine"
+    rows = command("flowsweep", "query", "thresholds", results, "--format", "json")
+    (row,) = (row for row in json.loads(rows.stdout) if row["level"] == 1.1)
+    assert row["estimate"] == pytest.approx(expected, rel=5e-6)  # six digits
+    # One digit, as the tried values beside it lie a factor of four apart.
     beside = '<span class="interval">(between the tried 16.0 and 64.0; n = 1, no interval)'
-    assert f"about <b>{expected:.1f}\N{NO-BREAK SPACE}ms</b> {beside}" in html
+    html = (results / "report.html").read_text()
+    assert f"about <b>20\N{NO-BREAK SPACE}ms</b> {beside}" in html
 
 
 def test_a_folder_without_captures_is_refused(snakemake, tmp_path):
