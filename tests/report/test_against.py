@@ -182,4 +182,4 @@ def test_the_command_prints_the_rows(both: tuple[Path, Path], command) -> None:
     assert "--against results/OTHER" in without.stderr
     missing = command("flowsweep", "report", both[0], "--against", both[0] / "no")
     assert missing.returncode == 2
-    assert "there are no tables here" in missing.stderr
+    assert "no such file or folder" in missing.stderr

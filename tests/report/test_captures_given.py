@@ -120,7 +120,7 @@ def test_results_to_compare_with_are_checked_before_captures_are_parsed(tmp_path
     shutil.copy(FIRST, tmp_path / "one.pcap")
     done = forks.run("flowsweep", "report", "one.pcap", "--against", "nowhere", cwd=tmp_path)
     assert done.returncode == 2
-    assert "nowhere: there are no tables here" in done.stderr
+    assert "nowhere: no such file or folder" in done.stderr
     assert not (tmp_path / "results").exists()
 
 
@@ -151,7 +151,7 @@ def test_logs_of_zeek_have_a_report(name: str, given: str, run: str, tmp_path: P
         ("notes.log", ["notes.log: no conn.log of Zeek"]),
         ("http", ["http: no conn.log of Zeek", "http.log", "flowsweep zeek-logs"]),
         ("empty", ["there are no tables here", "flowsweep report CAPTURES"]),
-        ("nowhere.pcap", ["there are no tables here"]),
+        ("nowhere.pcap", ["nowhere.pcap: no such file or folder"]),
         ("pipe.pcap", ["there are no tables here"]),
         # Results whose tables are gone are no run.
         ("runs", ["there are no tables here", "snakemake --configfile"]),

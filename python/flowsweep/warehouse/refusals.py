@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 def check_folder(directory: Path) -> None:
     """Raises unless a folder has the tables of an experiment, and that of its runs."""
     tables = directory / "tables"
+    if not directory.exists():
+        raise FlowsweepError(
+            f"{directory}: no such file or folder",
+            expected="results/<experiment>; flowsweep report takes captures too",
+            remedy="check the path",
+        )
     if not tables.is_dir():
         raise FlowsweepError(
             f"{directory}: there are no tables here",
