@@ -1,4 +1,4 @@
-"""The rule for the name of an outcome, and the name that every part knows: completion time."""
+"""The rule for the name of an outcome, and what every part writes of it."""
 
 from __future__ import annotations
 
@@ -11,3 +11,9 @@ MOST = 32
 MOST_UNIT = 20
 
 Better = Literal["less", "more"]
+
+
+def word_level(better: Better, slowdown: float) -> str:
+    """Writes how far an outcome gets: `10 %` worse, or to `91 %` where more is better."""
+    share = 1 / slowdown if better == "more" else slowdown - 1
+    return f"{100 * share:.0f} %"

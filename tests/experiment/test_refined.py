@@ -180,6 +180,23 @@ def test_every_axis_with_a_mild_end_is_refined(tmp_path, command, axis, tried, t
     assert text in done.stdout, done.stdout
 
 
+def test_the_limit_of_a_rate_is_a_share_of_its_baseline(tmp_path, command):
+    results = tmp_path / "results"
+    for asked, value in (("1ms", 1000.0), ("4ms", 980.0), ("16ms", 800.0)):
+        for number in range(3):
+            folder = results / "runs" / f"{asked}-{number}"
+            folder.mkdir(parents=True)
+            outcome = {"name": "tps", "unit": "1/s", "better": "more", "value": value + number}
+            record = {
+                "app": "a", "axes": {"rtt": asked, "rate": "100Mbit/s"}, "baseline": asked == "1ms",
+                "status": "valid", "outcomes": [outcome],
+            }  # fmt: skip
+            (folder / "run.json").write_text(json.dumps(record))
+    lines = command("flowsweep", "plan", "--refine", results).stdout.splitlines()
+    assert "rtt=8ms  91 %" in lines[1]
+    assert lines[2] == "a rtt 67 %: it was not reached: only a harder point could show where"
+
+
 def test_keep_and_yaml_are_of_refine(file, command):
     for words in (("--keep", "1"), ("--format", "yaml")):
         done = command("flowsweep", "plan", file, *words)

@@ -9,7 +9,7 @@ import pytest
 
 from flowsweep.analysis.refine import Proposal, proposals
 
-LINE = {"app": "lu", "problem": "", "unit": "ms", "buffer_bytes": None}
+LINE = {"app": "lu", "problem": "", "unit": "ms", "buffer_bytes": None, "better": "less"}
 
 
 def threshold(axis: str = "rtt", level: float = 1.1, **changes: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_medians_stand_in_where_there_is_no_interval() -> None:
 
 @pytest.mark.parametrize(("row", "why"), [
     (threshold(state="never", low=None, high=None, easier=None, harder=None), "not reached"),
-    (threshold(state="not monotone"), "faster again"),
+    (threshold(state="not monotone"), "better again"),
     (threshold(state="cannot tell", reason="no valid run", low=None, high=None, easier=None,
                harder=None), "no valid run"),
 ])  # fmt: skip

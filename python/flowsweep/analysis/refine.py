@@ -13,9 +13,12 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flowsweep.analysis.need import FAR
+
+if TYPE_CHECKING:
+    from flowsweep.outcome_names import Better
 
 Row = dict[str, Any]
 LINE = ("app", "problem", "axis", "unit", "buffer_bytes")
@@ -35,6 +38,7 @@ class Proposal:
         axis: What the line varies.
         unit: Of its values.
         buffer_bytes: Of the line.
+        better: Whether less or more of its outcome is.
         value: In the unit of the axis' column, as would be asked for; three significant figures.
         between: Tried values, as asked for, next to it, the smaller one first.
         bracket: Ends of the widest bracket that it narrows, as asked for.
@@ -46,6 +50,7 @@ class Proposal:
     axis: str
     unit: str
     buffer_bytes: int | None
+    better: Better
     value: float
     between: tuple[float, float]
     bracket: tuple[float, float]
@@ -70,6 +75,7 @@ class Left:
     app: str
     problem: str
     axis: str
+    better: Better
     level: float
     why: str
 
@@ -91,7 +97,8 @@ def proposals(
         line = [one for one in points if all(one[key] == row[key] for key in LINE)]
         made = _proposal(row, line, target)
         if isinstance(made, str):
-            left.append(Left(row["app"], row["problem"], row["axis"], row["level"], made))
+            line_of = {name: row[name] for name in ("app", "problem", "axis", "better", "level")}
+            left.append(Left(**line_of, why=made))
             continue
         key = (*(row[name] for name in LINE), made.value)
         known = found.get(key)
@@ -127,6 +134,7 @@ def _proposal(row: Row, line: Sequence[Row], target: float) -> Proposal | str:
         axis=row["axis"],
         unit=row["unit"],
         buffer_bytes=row["buffer_bytes"],
+        better=row["better"],
         value=value,
         between=gap,
         bracket=(low, high),
@@ -139,7 +147,7 @@ def _bracket(row: Row) -> tuple[float, float] | str:
     if row["state"] == "never":
         return "it was not reached: only a harder point could show where"
     if row["state"] == "not monotone":
-        return "it gets faster again: no single place can be bracketed"
+        return "it gets better again: no single place can be bracketed"
     for ends in ((row["low"], row["high"]), (row["easier"], row["harder"])):
         known = sorted(end for end in ends if end is not None)
         if len(known) == 2 and known[0] < known[1]:

@@ -13,6 +13,7 @@ from flowsweep import numbers, printing
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.axes import AXES
 from flowsweep.files.file_sets import scratch_folder
+from flowsweep.outcome_names import word_level
 
 if TYPE_CHECKING:
     from flowsweep.analysis.refine import Left, Proposal
@@ -114,10 +115,13 @@ def _text(one: Proposal, value: float) -> str:
     return axis.format(round(value * (axis.columns[0].scale or 1)))
 
 
+def _word_levels(one: Proposal) -> str:
+    return " and ".join(word_level(one.better, level) for level in one.levels)
+
+
 def _explain(one: Proposal) -> str:
     low, high = (_text(one, end) for end in one.bracket)
-    levels = " and ".join(f"{level - 1:.0%}" for level in one.levels)
-    return f"the threshold of {levels} lies between {low} and {high}"
+    return f"the threshold of {_word_levels(one)} lies between {low} and {high}"
 
 
 def _row(one: Proposal, settings: dict[str, str] | None) -> dict[str, Any]:
@@ -191,7 +195,7 @@ def _show(made: Sequence[Proposal], left: Sequence[Left], experiment: Experiment
         rows = [
             (
                 f"{one.axis}={_text(one, one.value)}",
-                " and ".join(f"{level - 1:.0%}" for level in one.levels).replace("%", " %"),
+                _word_levels(one),
                 " to ".join(_text(one, end) for end in one.bracket),
                 "from 0" if one.bracket[0] <= 0 else f"{one.factor:.3g} to {one.factor_after:.3g}",
                 one.app + (f" {one.problem}" if one.problem else ""),
@@ -207,7 +211,7 @@ def _show(made: Sequence[Proposal], left: Sequence[Left], experiment: Experiment
     else:
         print("nothing to refine")
     for one in left:
-        axis = f"{one.app} {one.axis} {one.level - 1:.0%}".replace("%", " %")
+        axis = f"{one.app} {one.axis} {word_level(one.better, one.level)}"
         text = textwrap.wrap(f"{axis}: {one.why}", WIDTH, subsequent_indent="  ")
         print(printing.line(text[0]), *map(printing.line, text[1:]), sep="\n")
     if made:

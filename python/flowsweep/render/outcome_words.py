@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.outcome_names import COMPLETION
+from flowsweep.outcome_names import COMPLETION, word_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,13 +27,6 @@ def has_others(outcomes: Any) -> bool:
 def grows_better(rows: Iterable[Row]) -> bool:
     """Whether more is better of some outcome of these rows."""
     return any(row["better"] == "more" for row in rows)
-
-
-def level(row: Row, slowdown: float) -> str:
-    """Writes how far an outcome gets at a slowdown: `10 %` worse, or to `91 %` of a rate."""
-    if row["better"] == "more":
-        return f"{100 / slowdown:.0f} %"
-    return f"{100 * (slowdown - 1):.0f} %"
 
 
 #: What the two limits are where more is better; stands beside words that hold where less is.
@@ -92,8 +85,8 @@ def word_broken(row: Row) -> str:
 
 def _broken(row: Row, limit: float) -> str:
     if row["better"] == "more":
-        return f"falls below {level(row, limit)} of its baseline"
-    return f"is {level(row, limit)} higher"
+        return f"falls below {word_level(row['better'], limit)} of its baseline"
+    return f"is {word_level(row['better'], limit)} higher"
 
 
 def slower(row: Row) -> str:
@@ -109,5 +102,5 @@ def faster(row: Row) -> str:
 def _bound(row: Row, limit: float) -> str:
     """How far it may get worse: by the same factor whichever way is better."""
     if row["better"] == "more":
-        return f"at {level(row, limit)} of the baseline or more"
-    return f"within {level(row, limit)} of the baseline"
+        return f"at {word_level(row['better'], limit)} of the baseline or more"
+    return f"within {word_level(row['better'], limit)} of the baseline"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flowsweep import numbers
+from flowsweep.outcome_names import word_level
 from flowsweep.render import brackets, outcome_words
 from flowsweep.render.tables import Column, application, ordered, table, words
 
@@ -57,7 +58,7 @@ def note(context: Context) -> str | None:
 
 def _level(row: Row) -> str:
     preposition = "to" if row["better"] == "more" else "by"
-    return f"{preposition} {outcome_words.level(row, row['level'])}"
+    return f"{preposition} {word_level(row['better'], row['level'])}"
 
 
 def _limit(row: Row) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.analysis.need import ESTIMATED
 from flowsweep.analysis.slowdown import MIN_RUNS
+from flowsweep.outcome_names import word_level
 from flowsweep.render import axes, brackets, charts, cuts, outcome_words, theme
 from flowsweep.render.figure import Context, Figure, sentence, values
 from flowsweep.render.panels import TIP, tip
@@ -107,7 +108,7 @@ def _entries(
 
 
 def _row_name(name: str, row: dict[str, Any]) -> str:
-    level = outcome_words.level(row, row["level"])
+    level = word_level(row["better"], row["level"])
     return f"{name}, {level}" if name else f"within {level}"
 
 
