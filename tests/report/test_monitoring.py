@@ -121,5 +121,6 @@ def test_a_window_that_a_run_does_not_fill_is_not_compared(one_app: Path) -> Non
     )
     peak = rows.sort("peak_mbit_s").row(-1, named=True)
     # Its runs take some seconds: a minute would hold silence behind them.
+    assert f", median of {peak['runs']} runs: the busiest 10 ms carry" in figure.finding
     assert f"the busiest 1 s only {numbers.estimate(peak['peak_mbit_s'])} Mbit/s" in figure.finding
     assert f"{numbers.share(peak['peak_share'])} of it." in figure.finding
