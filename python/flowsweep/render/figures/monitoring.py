@@ -202,9 +202,9 @@ def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
     peaks = [numbers.rate(row["peak_mbit_s"]) for row in (busiest, wide)]
     only = "only " if wide["peak_share"] < STEADY else ""
     # The figure above it shows a single run, whose peak is another one.
-    of_runs = f", median of {busiest['runs']} runs" if busiest["runs"] > 1 else ""
+    pooled = f", median of {busiest['runs']} runs" if busiest["runs"] > 1 else ""
     return wide["peak_share"], (
-        f"{one.label}, {busiest['direction']}{of_runs}: "
+        f"{one.label}, {busiest['direction']}{pooled}: "
         f"the busiest {_width(busiest)} carry {peaks[0]}, "
         f"the busiest {_width(wide)} {only}{peaks[1]}: {numbers.share(wide['peak_share'])} of it."
     )
