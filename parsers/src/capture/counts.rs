@@ -29,10 +29,10 @@ pub(crate) struct CaptureRow {
     pub unverified: i64,
     pub unread_tcp: i64,
     pub unread_rdma: i64,
-    /// Packets behind the first in a frame of several (A-MSDU), which are not read.
+    /// Packets after the first in an aggregated frame (A-MSDU), which are not read.
     pub others_in_frames: i64,
     pub fragments: i64,
-    /// Lengths of the packets between hosts, and of those that a host sends to itself.
+    /// Lengths of packets between hosts, and of packets that a host sends to itself.
     lengths: [Lengths; 2],
     /// Packets whose lengths contradict each other.
     pub length_conflicts: i64,
@@ -40,27 +40,27 @@ pub(crate) struct CaptureRow {
     pub snapped: i64,
     ticks: Ticks,
     pub time_regressions: i64,
-    /// How long before the packet ahead of it in the file a packet lies at most, in ns.
+    /// The longest time in ns by which a packet precedes the packet before it in the file.
     pub largest_step_back: i64,
     pub sifted: SiftedCounts,
 }
 
-/// What a careful reading found of the packets of one file and interface.
+/// What a careful reading found in the packets of one file and interface.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SiftedCounts {
     /// Copies of other packets.
     pub duplicate_packets: i64,
     pub duplicate_bytes: i64,
-    /// Copies that came later than from one interface of a machine to another.
+    /// Copies too late to come from another interface of the same machine.
     pub distant_duplicates: i64,
-    /// Packets put in front of later ones.
+    /// Packets that were moved before later ones.
     pub reordered_packets: i64,
-    /// Packets earlier than the window reaches.
+    /// Packets that go back further than the order window.
     pub late_packets: i64,
 }
 
 impl CaptureRow {
-    /// The row of interface `number`, with nothing counted.
+    /// Returns an empty row for interface `number`.
     pub(crate) fn new(file: &str, number: u32, interface: Interface) -> Self {
         Self {
             file: file.to_owned(),
@@ -70,22 +70,22 @@ impl CaptureRow {
         }
     }
 
-    /// The row of a pcapng file that describes no interface.
+    /// Returns the row of a pcapng file that describes no interface.
     pub(crate) fn without_interface(file: &str) -> Self {
         Self::new(file, 0, Interface::undescribed())
     }
 
-    /// A number of the file's name.
+    /// Returns a hash of the file's name.
     pub(crate) fn file_hash(&self) -> u32 {
         FixedState::default().hash_one(&self.file) as u32
     }
 
-    /// The row of the interfaces that no block of a pcapng file describes.
+    /// Returns the row for interfaces that no block of a pcapng file describes.
     pub(crate) fn undescribed(file: &str) -> Self {
         Self::new(file, UNDESCRIBED, Interface::undescribed())
     }
 
-    /// Counts `records`, and says whether a time went back; `before` is that of the record before them in the file.
+    /// Counts `records` and returns whether a time went back; `before` is the time of the previous record of the file.
     pub(crate) fn count(&mut self, records: &[Record], mut before: i64) -> bool {
         let (Some(first), Some(last)) = (records.first(), records.last()) else {
             return false;
@@ -118,13 +118,13 @@ impl CaptureRow {
         }
     }
 
-    /// Length of one tick of the time stamps in ns: as the file states it, or as the stamps show it.
+    /// Returns the length of one tick of the timestamps in ns, as the file states it or as the stamps show it.
     pub(crate) fn resolution_ns(&self) -> i64 {
         let stated = self.interface.resolution_ns;
         self.ticks.coarse().map_or(stated, |tick| tick.max(stated))
     }
 
-    /// Packets whose headers could not be read.
+    /// Returns the number of packets whose headers could not be read.
     pub(crate) fn unreadable(&self) -> u64 {
         (self.unknown_link + self.cut + self.malformed) as u64
     }
@@ -133,17 +133,17 @@ impl CaptureRow {
         self.bad_checksum as u64
     }
 
-    /// Packets that belong to no flow.
+    /// Returns the number of packets that belong to no flow.
     pub(crate) fn undecoded(&self) -> i64 {
         self.not_ip + self.unknown_link + self.cut + self.malformed + self.bad_checksum
     }
 
-    /// Packets that offloading made.
+    /// Returns the number of packets merged by offloading.
     pub(crate) fn super_packets(&self) -> i64 {
         self.lengths.iter().map(Lengths::merged).sum()
     }
 
-    /// Counts that the lengths of `packet` contradict each other, and what that of its frame is thought to be instead.
+    /// Counts `packet`, whose lengths contradict each other, and replaces the length of its frame by the likely one.
     #[cold]
     pub(crate) fn count_conflict(&mut self, record: &Record, packet: &Packet) {
         self.length_conflicts += 1;
@@ -152,7 +152,7 @@ impl CaptureRow {
         self.snapped += snapped(packet.wire) - snapped(record.wire);
     }
 
-    /// Counts what became of `packet`.
+    /// Counts the outcome of decoding `packet`.
     pub(crate) fn count_decoded(&mut self, packet: &Packet) {
         self.fragments += i64::from(packet.fragment);
         self.others_in_frames += i64::from(packet.others);

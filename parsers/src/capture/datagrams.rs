@@ -1,8 +1,8 @@
-//! Sizes of UDP datagrams: which of them offloading merged, or did not yet divide.
+//! Sizes of UDP datagrams: which of them offloading merged or has not divided yet.
 //!
-//! A host that sends or receives many datagrams of one size at once hands them to the network, or gets them from it, as
-//! one that is so many times as long (UDP GSO and GRO of Linux): no such datagram is ever on the wire. What tells it
-//! from a datagram of a network with jumbo frames is the link, where that is known, or else the flow it belongs to.
+//! A host that sends or receives many datagrams of one size at once passes them to or from the network as one datagram
+//! of their total length (UDP GSO and GRO of Linux), which never appears on the wire. The link, if it is known,
+//! distinguishes it from a datagram of a network with jumbo frames; otherwise the other datagrams of its flow do.
 
 use std::collections::BTreeMap;
 
@@ -10,42 +10,41 @@ use crate::decode::{Packet, UDP};
 
 /// The longest IP packet of ordinary Ethernet, RFC 894.
 const ORDINARY: u32 = 1500;
-/// The longest payload of a datagram in it.
+/// The longest payload of a datagram in such a packet.
 const ORDINARY_PAYLOAD: u32 = ORDINARY - 28;
-/// Shorter datagrams than this say nothing by what is a multiple of them.
+/// Below this size being a multiple proves nothing.
 const SHORTEST: u32 = 256;
-/// Datagrams that are merged into one at most: Linux takes 64, and 128 where it does not divide them itself.
+/// Most datagrams merged into one: Linux takes 64, and 128 where it does not divide them itself.
 const MOST_MERGED: u32 = 128;
 /// Headers that the MSS leaves out, RFC 9293 3.7.1: IPv6 and TCP.
 const HEADERS: u32 = 60;
-/// Senders whose sizes are remembered at a time: a bound on memory.
+/// Senders whose sizes are remembered at the same time: a bound on memory.
 const SENDERS: usize = 128;
-/// Sizes of long datagrams that are remembered of each.
+/// Sizes of long datagrams that are remembered for each sender.
 const SIZES: usize = 4;
 
 /// Sizes of the datagrams of one interface.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DatagramSizes {
-    /// One direction of one flow each; empty before the first datagram.
+    /// One entry per direction of a flow; empty before the first datagram.
     senders: Vec<Sender>,
-    /// The longest fragment with another one behind it: such fill the packets of their link.
+    /// The longest fragment that is not the last: such fragments fill the packets of their link.
     longest_fragment: u32,
-    /// Long datagrams that were merged as their flow tells.
+    /// Long datagrams that are known to be merged from the sizes in their flow.
     merged: i64,
-    /// The other ones, by length of the IP packet.
+    /// The other long datagrams, by length of the IP packet.
     long: BTreeMap<u32, i64>,
 }
 
-/// Sizes that one direction of a flow has sent.
+/// Sizes that one direction of a flow sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sender {
     flow: u64,
-    /// The ordinary payload that more than half of its short datagrams have, if one is that frequent (the vote of Boyer
-    /// and Moore), ...
+    /// The ordinary payload of more than half of the short datagrams, if there is one (Boyer-Moore majority vote), ...
     ordinary: u16,
-    /// ... and by how many of them it leads.
+    /// ... and its lead in that vote.
     lead: u16,
-    /// Payloads of long datagrams, lengths of their IP packets, and how many there were.
+    /// For each size of long datagrams: payload, length of the IP packet, and count.
     long: [(u16, u16, u32); SIZES],
 }
 
@@ -64,7 +63,7 @@ impl DatagramSizes {
         if self.senders.is_empty() {
             self.senders = vec![Sender::default(); SENDERS];
         }
-        // No secret key: a sender that makes flows collide hides only its own merged datagrams.
+        // The key is not secret: a sender that makes flows collide hides only its own merged datagrams.
         let flow = flow(packet);
         let place = (flow >> 32) as usize % SENDERS;
         if self.senders[place].flow != flow {
@@ -83,7 +82,7 @@ impl DatagramSizes {
         }
     }
 
-    /// Decides on the long datagrams of a sender, and forgets them.
+    /// Classifies the long datagrams of a sender and forgets them.
     fn judge(&mut self, place: usize) {
         let sender = &mut self.senders[place];
         let merges = sender.merges();
@@ -99,7 +98,7 @@ impl DatagramSizes {
         }
     }
 
-    /// How many datagrams were merged. `mss`: the greatest that a host announced here; 0 where none did.
+    /// Returns how many datagrams were merged. `mss`: the greatest that a host announced here; 0 if none did.
     pub(super) fn merged(&self, mss: u16) -> i64 {
         let mut all = self.clone();
         for place in 0..all.senders.len() {
@@ -127,7 +126,7 @@ impl Sender {
         }
     }
 
-    /// Remembers a long datagram; whether there was room.
+    /// Remembers a long datagram; returns whether there was room.
     fn note(&mut self, packet: &Packet) -> bool {
         let (payload, bytes) = (packet.payload as u16, packet.ip_bytes as u16);
         let place = self
@@ -139,8 +138,8 @@ impl Sender {
         true
     }
 
-    /// Whether its long datagrams were merged: one of them is a multiple of its ordinary ones, of which there were at
-    /// least two. Of a whole number of them most are; the last one of a batch may be shorter.
+    /// Whether the sender's long datagrams were merged: its ordinary size leads by two or more, and one long datagram
+    /// is a multiple of it. Not all need be: the last one of a batch may be shorter.
     fn merges(&self) -> bool {
         let ordinary = u32::from(self.ordinary);
         let is_multiple = |payload: u16| {
@@ -152,7 +151,7 @@ impl Sender {
     }
 }
 
-/// A number for the flow of a packet and its direction.
+/// Returns a number for the flow of a packet and its direction.
 fn flow(packet: &Packet) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 divided by the golden ratio: spreads neighbours
     let key = &packet.key;
@@ -167,7 +166,7 @@ fn flow(packet: &Packet) -> u64 {
 mod tests {
     use super::*;
 
-    /// UDP datagrams of these payloads, in one flow.
+    /// Counts merged datagrams among UDP datagrams of these payloads in one flow.
     fn counted(payloads: &[u32], mss: u16) -> i64 {
         let mut sizes = DatagramSizes::default();
         for &payload in payloads {
@@ -188,7 +187,7 @@ mod tests {
         assert_eq!(counted(&[8400, 1400, 1400], 0), 1);
         // The last of those merged may be shorter.
         assert_eq!(counted(&[1200, 1200, 1200, 4800, 5000], 0), 2);
-        // More sizes than are remembered.
+        // More sizes than the sender remembers.
         let sizes: Vec<u32> = [1200, 1200, 1200]
             .into_iter()
             .chain((2..8).map(|it| it * 1200))

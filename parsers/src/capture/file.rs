@@ -1,4 +1,4 @@
-//! One capture file while it is read: its records, decoded into chunks, and what is known of it so far.
+//! One capture file that is being read: its records, decoded into chunks, and what is known about it so far.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -16,11 +16,12 @@ use crate::records::{HEAD, Record, RecordReader, Status, UNDESCRIBED};
 use crate::source::Input;
 use crate::source::{Source, Stamp};
 
-/// Records that are looked for together: they stay in the nearest cache.
+/// Records that are found in one go: they stay in the nearest cache.
 const BATCH: usize = 1024;
-/// Records that are sorted together at most: a window of fewer packets would leave some of them in another order.
+/// Most records that are sorted together. An order window of fewer packets would leave some of them in a different
+/// order.
 pub(crate) const MOST_SORTED: usize = HELD + BATCH;
-/// Bytes to look for a first packet in.
+/// Bytes in which to look for the first packet.
 const FIRST: usize = 16 << 10;
 
 /// An open file.
@@ -30,30 +31,29 @@ pub(crate) struct CaptureFile {
     pub name: String,
     source: Source,
     pub reader: RecordReader,
-    /// Place in the window behind the records found.
+    /// Position in the window after the records found.
     at: usize,
-    /// Where in the window the records' offsets begin to count.
+    /// Position in the window to which the records' offsets refer.
     base: usize,
-    /// What was found behind the records.
+    /// What was found after the records.
     status: Status,
     records: Vec<Record>,
-    /// How many of them were handed on, ...
+    /// How many of them have been handed on, ...
     taken: usize,
-    /// ... and may be.
+    /// ... and how many may be.
     ready: usize,
     order: Option<RecordOrder>,
-    /// A time went back, and the order stands.
+    /// A time went back, and the records could not be sorted.
     pub went_back: bool,
-    /// One for each interface; behind them that of interfaces which no block describes, once there is a packet of such.
+    /// One row for each interface, then one for interfaces that no block describes, if they have packets.
     pub rows: Vec<CaptureRow>,
     pub kept: u64,
     last_time: i64,
 }
 
 impl CaptureFile {
-    /// Opens `input`, with `room` bytes for what is read of it at a time. `read` counts the bytes that were. `before`: the
-    /// file as it was when it was opened before. `without_fast`: its records are found the long way. `order` puts them into
-    /// the order of time.
+    /// Opens `input` with a window of `room` bytes. `read` counts the bytes read. `before`: the identity of the file at
+    /// an earlier opening. `without_fast`: records are found on the general path. `order` sorts them by time.
     pub(crate) fn new(
         input: &Input,
         number: usize,
@@ -84,15 +84,15 @@ impl CaptureFile {
         })
     }
 
-    /// Time of the next packet; there is one after [`Self::refill`] returned true.
+    /// Returns the time of the next packet; there is one after [`Self::refill`] returned true.
     pub(crate) fn next_time(&self) -> i64 {
         self.records
             .get(self.taken)
             .map_or(i64::MAX, |record| record.time)
     }
 
-    /// Finds records where none are left; whether there are any. `alone`: no other file is read by turns with this one,
-    /// so that it may take more memory.
+    /// Finds records if none are left; returns whether there are any. `alone`: no other file is open, so that this one
+    /// may take more memory.
     pub(crate) fn refill(&mut self, alone: bool) -> bool {
         let ahead = alone && several_threads();
         while self.taken == self.ready {
@@ -133,7 +133,7 @@ impl CaptureFile {
         true
     }
 
-    /// Forgets the records that were handed on, and the bytes before the first that was not.
+    /// Forgets the records that were handed on, and the bytes before the first remaining one.
     fn forget_taken(&mut self) {
         self.records.drain(..self.taken);
         if let Some(order) = &mut self.order {
@@ -150,7 +150,7 @@ impl CaptureFile {
         }
     }
 
-    /// Counts the new records, from `held` on, in the order of the file; whether a time went back.
+    /// Counts the new records, from `held` on, in the order of the file; returns whether a time went back.
     fn count(&mut self, held: usize) -> bool {
         let mut went_back = false;
         let mut rest = &self.records[held..];
@@ -171,7 +171,7 @@ impl CaptureFile {
         went_back
     }
 
-    /// Puts the new records, from `held` on, into the order of time, if that is wanted; whether it could be done.
+    /// Sorts the records by time if that is wanted; the new ones begin at `held`. Returns whether that was possible.
     fn sort(&mut self, held: usize) -> Option<bool> {
         let Some(order) = &mut self.order else {
             self.ready = self.records.len();
@@ -188,7 +188,7 @@ impl CaptureFile {
         Some(is_sorted)
     }
 
-    /// Makes a row for each interface that became known.
+    /// Adds a row for each interface that became known.
     fn add_rows(&mut self) {
         let described = self.reader.interfaces();
         let undescribed = usize::from(self.reader.undescribed().is_some());
@@ -205,13 +205,13 @@ impl CaptureFile {
             .extend(last.or_else(|| (undescribed > 0).then(new)));
     }
 
-    /// Decodes packets into `chunk`: up to `size` there, and up to the first one behind `until`.
+    /// Decodes packets into `chunk` until it has `size`, or up to and including the first one later than `until`.
     pub(crate) fn take(&mut self, chunk: &mut Chunk, size: usize, until: i64, notice: &mut Notice) {
         let room = size - chunk.count();
         let left = &self.records[self.taken..self.ready];
         let mut count = left.len().min(room);
         if until < i64::MAX {
-            // The first is taken in any case: nobody has an earlier one.
+            // The first one is always taken: no other file has an earlier one.
             let behind = left[..count]
                 .iter()
                 .skip(1)
@@ -233,7 +233,7 @@ impl CaptureFile {
             notice,
         );
         self.taken += count;
-        // The next one's turn comes after those of other files.
+        // Packets of other files come before the next one of this file.
         if let Some(next) = self.records.get(self.taken)
             && let Some(head) = bytes.get(next.data as usize..)
             && let (Some(first), Some(second)) = (head.first(), head.get(64))
@@ -244,7 +244,8 @@ impl CaptureFile {
         self.kept += count as u64;
     }
 
-    /// Decodes the next packet into `packet`; its record and captured bytes. There is one after [`Self::refill`] returned true.
+    /// Decodes the next packet into `packet`; returns its record and captured bytes. Requires that [`Self::refill`]
+    /// returned true.
     pub(crate) fn decode_next(&mut self, packet: &mut Packet) -> Option<(Record, &[u8])> {
         let record = *self.records.get(self.taken)?;
         self.taken += 1;
@@ -258,12 +259,12 @@ impl CaptureFile {
         Some((record, captured.unwrap_or_default()))
     }
 
-    /// The identity of the file; none for a pipe.
+    /// Returns the identity of the file; none for a pipe.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         self.source.stamp()
     }
 
-    /// Why reading ended before the end of the file, if it did.
+    /// Returns why reading stopped before the end of the file, if it did.
     pub(crate) fn damage(&mut self) -> Option<Damage> {
         let status = std::mem::replace(&mut self.status, Status::End);
         let fault = match status {
@@ -309,7 +310,7 @@ fn detect(
     })
 }
 
-/// Time of the first packet; none for a capture without one.
+/// Returns the time of the first packet; none for a capture without packets.
 pub(crate) fn first_time(input: &Input) -> Result<Option<i64>, Error> {
     let mut source = Source::open(input, FIRST, Arc::default(), None)?;
     let (mut reader, mut at) = detect(input.name(), &mut source, false)?;

@@ -1,20 +1,20 @@
-//! Lengths of packets: which of them offloading merged, or did not yet divide.
+//! Lengths of packets: which of them offloading merged or has not divided yet.
 
 use crate::capture::datagrams::DatagramSizes;
 use crate::decode::{Packet, UDP};
 
-/// The longest IP packet that a network with jumbo frames carries; longer ones were merged.
+/// The longest IP packet on a network with jumbo frames; longer ones were merged.
 const LONGEST_JUMBO: u32 = 9216;
-/// The MSS of Ethernet's MTU, RFC 9293 3.7.1; no segment as long is divided.
+/// The MSS for Ethernet's MTU, RFC 9293 3.7.1; segments up to this length were not merged.
 const COMMON_MSS: u32 = 1460;
 
-/// Lengths of the packets of one interface: of those between hosts, or of those that a host sends to itself.
+/// Lengths of the packets of one interface, either between hosts or from a host to itself.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lengths {
-    /// Packets that no network carries.
+    /// Packets too long for any network.
     longest: i64,
-    /// TCP packets by payload, of those longer than [`COMMON_MSS`]: whether the network carries them is known
-    /// when all SYNs were seen.
+    /// TCP packets longer than [`COMMON_MSS`], by payload: whether the network carries them is known only after all
+    /// SYNs were seen.
     long: Vec<u32>,
     greatest_mss: u16,
     datagrams: DatagramSizes,
@@ -27,7 +27,7 @@ impl Lengths {
         payload > COMMON_MSS
     }
 
-    /// Counts a packet of a flow. `is_local`: its host sends it to itself; Linux carries 64 KiB in one.
+    /// Counts a packet of a flow. `is_local`: its host sends it to itself; there Linux carries 64 KiB in one packet.
     pub(super) fn count(&mut self, packet: &Packet, is_local: bool) {
         if packet.tcp {
             self.greatest_mss = self.greatest_mss.max(packet.options.mss.unwrap_or(0));
@@ -55,7 +55,7 @@ impl Lengths {
         self.long[payload] += 1;
     }
 
-    /// Packets that offloading made.
+    /// Returns the number of packets merged by offloading.
     pub(super) fn merged(&self) -> i64 {
         let most = usize::from(self.greatest_mss).max(COMMON_MSS as usize);
         let longer = self.long.iter().skip(most + 1);

@@ -1,8 +1,8 @@
-//! Capture files to chunks of decoded packets, with the counts of each file and interface.
+//! Reads capture files into chunks of decoded packets, and counts packets by file and interface.
 //!
-//! Several files are one capture: the next packet is always the earliest that the open files hold next. A
-//! file is opened when the packets of those before it have reached its first one, so that hundreds of rotated
-//! files are read one after the other.
+//! Several files form one capture: the next packet is always the earliest one of all open files. A file is opened only
+//! when the packets of earlier files have reached its first one, so that hundreds of rotated files are read one after
+//! the other.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
@@ -25,13 +25,13 @@ use crate::source::{Stamp, window};
 /// An input that waits for its turn.
 pub(crate) struct Waiting {
     pub input: Input,
-    /// Time of its first packet; where it is not known the file is opened at once.
+    /// Time of its first packet; if it is unknown, the file is opened at once.
     pub first_time: Option<i64>,
-    /// The file as it was when all was read before.
+    /// The identity of the file when it was read before.
     pub before: Option<Stamp>,
 }
 
-/// A file that is read. The greatest one has the earliest next packet; of equally early ones that of the first input.
+/// An open file. The greatest one has the earliest next packet; among equally early ones it is the first input.
 struct QueuedFile {
     time: i64,
     file: Box<CaptureFile>,
@@ -58,7 +58,7 @@ impl PartialEq for QueuedFile {
 
 impl Eq for QueuedFile {}
 
-/// A file that was read, and how many packets it gave.
+/// A file that was read, and its number of packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSummary {
     /// The name of the file.
@@ -67,7 +67,7 @@ pub struct FileSummary {
     pub packets: u64,
 }
 
-/// What is known of a file once it was read.
+/// What is known about a file after it was read.
 struct Finished {
     number: usize,
     rows: Vec<CaptureRow>,
@@ -76,22 +76,22 @@ struct Finished {
     stamp: Option<Stamp>,
 }
 
-/// Reads all inputs; holds what was found beside the packets.
+/// Reads all inputs, and collects what was found apart from the packets.
 pub(crate) struct Reading<'a> {
     /// The capture agent's manifest of each file, by the file's name.
     manifests: &'a HashMap<String, Manifest>,
     without_fast: bool,
-    /// How far records may lie out of order for their file to put them right, in ns.
+    /// How far out of order, in ns, each file may sort its records.
     reach_ns: Option<i64>,
     progress: &'a Progress,
-    /// The next input is the last.
+    /// In reverse order: the next input is the last entry.
     waiting: Vec<Waiting>,
     opened: usize,
     open: BinaryHeap<QueuedFile>,
     finished: Vec<Finished>,
     notice: Notice,
     suspicion: Suspicion,
-    /// It ends as soon as something odd is noticed.
+    /// The reading ends as soon as something odd is noticed.
     ends_early: bool,
     careful: Option<Box<Careful>>,
 }
@@ -109,7 +109,7 @@ struct Careful {
     counts: HashMap<(u32, u32), SiftedCounts>,
 }
 
-/// What was read beside the packets, in the order of the inputs.
+/// What was found apart from the packets, in the order of the inputs.
 #[derive(Default)]
 pub(crate) struct Found {
     pub captures: Vec<CaptureRow>,
@@ -119,9 +119,9 @@ pub(crate) struct Found {
 }
 
 impl<'a> Reading<'a> {
-    /// `inputs` in the order of their first packets. `without_fast`: records are found the long way; each file puts them into
-    /// the order of time where they lie at most `reach_ns` out of it. What `notice` finds
-    /// raises `suspicion`, which ends the reading if `ends_early`. A careful one has a `sifter`, and a chunk for it.
+    /// `inputs` are in the order of their first packets. `without_fast`: records are found on the general path. Each
+    /// file sorts records that are at most `reach_ns` out of order. What `notice` finds raises `suspicion`, which ends
+    /// the reading if `ends_early`. A careful reading has a `sifter` and a chunk for it.
     pub(crate) fn new(
         mut inputs: Vec<Waiting>,
         manifests: &'a HashMap<String, Manifest>,
@@ -155,7 +155,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Appends packets to `chunk` until it holds `size` or all inputs are read; whether there may be more.
+    /// Appends packets to `chunk` until it has `size` or all inputs are read; returns whether there may be more.
     pub(crate) fn fill(&mut self, chunk: &mut Chunk, size: usize) -> Result<bool, Error> {
         let Some(mut careful) = self.careful.take() else {
             return self.read(chunk, size);
@@ -205,7 +205,7 @@ impl<'a> Reading<'a> {
         Ok(true)
     }
 
-    /// Bytes that this many more packets may take at once.
+    /// Returns how many bytes `more` packets may take at once.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         let careful = self.careful.as_ref();
         careful.map_or(0, |careful| careful.sifter.growth(more))
@@ -231,7 +231,7 @@ impl<'a> Reading<'a> {
         Ok(true)
     }
 
-    /// Opens what begins no later than the earliest next packet; the first packet of one given later comes later.
+    /// Opens inputs that begin no later than the earliest next packet. Inputs are sorted by their first packets.
     fn open_files(&mut self) -> Result<(), Error> {
         while let Some(next) = self.waiting.pop_if(|next| {
             let earliest = self.open.peek().map(|open| open.time);
@@ -254,7 +254,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Finds out when the next packet of `file` comes.
+    /// Reads on in `file`, and queues it by the time of its next packet.
     fn go_on(&mut self, mut file: Box<CaptureFile>) {
         let alone = self.open.is_empty();
         if file.refill(alone) {
@@ -287,17 +287,17 @@ impl<'a> Reading<'a> {
         });
     }
 
-    /// Drop counters of the file itself come first, then those of the manifest.
+    /// Sets the drop counters: those of the manifest, if any, else those of the file.
     fn note_drops(&self, rows: &mut [CaptureRow], reader: &RecordReader, name: &str) {
         let interfaces = reader.interfaces().iter().chain(reader.undescribed());
         for (row, interface) in rows.iter_mut().zip(interfaces) {
             row.interface = interface.clone();
-            // Totals of the interface, where there are any, count the same packets again.
+            // Totals of the interface, if any, include these packets already.
             if row.interface.dropped_interface.is_none() {
                 row.interface.dropped_kernel = row.interface.dropped_kernel.or(interface.lost);
             }
         }
-        // A manifest speaks of one capture: with several interfaces its counters belong to none in particular.
+        // A manifest describes one capture: with several interfaces its counters cannot be assigned to one of them.
         if let (Some(manifest), [row]) = (self.manifests.get(name), rows) {
             row.interface.dropped_kernel = manifest.dropped_kernel.or(row.interface.dropped_kernel);
             row.interface.dropped_interface = manifest
@@ -306,7 +306,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What was found in all inputs.
+    /// Returns what was found in all inputs.
     pub(crate) fn finish(mut self) -> Found {
         self.finished.sort_by_key(|file| file.number);
         let counts = self.careful.map(|careful| careful.counts);

@@ -1,4 +1,4 @@
-//! Capture files to chunks of decoded packets, with the counts of each file and interface.
+//! Reads capture files into chunks of decoded packets, and counts packets by file and interface.
 
 pub(crate) mod chunk;
 pub(crate) mod counts;

@@ -1,24 +1,24 @@
-//! The records of one file in the order of their times, where they lie a little out of it: interfaces with several queues
-//! hand on the packets of each queue together.
+//! Sorts the records of one file by time if they are slightly out of order: an interface with several queues delivers
+//! the packets of each queue together.
 
 use crate::decode::segment::since;
 use crate::records::Record;
 
-/// The latest records that are held back at most, because earlier ones may follow, ...
+/// Most records that are held back, because earlier ones may follow, ...
 pub(crate) const HELD: usize = 256;
-/// ... and their bytes, which the window on the file keeps.
+/// ... and most bytes, which the window on the file keeps.
 const HELD_BYTES: u32 = 96 << 10;
 
-/// Sorts the records of one file by time; the latest ones are held back, because earlier ones may follow.
+/// Sorts the records of one file by time; holds the latest ones back, because earlier ones may follow.
 pub(crate) struct RecordOrder {
-    /// How long before another record an earlier one may lie behind it, in ns.
+    /// By how many ns a record may be earlier than one that precedes it in the file.
     reach_ns: i64,
     newest: i64,
-    /// Time of the last record that is not held back any more.
+    /// Time of the last record that is no longer held back.
     released: i64,
-    /// Records taken in.
+    /// Records received so far.
     count: u64,
-    /// Number in the file of each record that is there, from 1.
+    /// Number in the file, from 1, of each record present.
     numbers: Vec<u64>,
 }
 
@@ -33,7 +33,7 @@ impl RecordOrder {
         }
     }
 
-    /// Numbers of the records that are there.
+    /// Returns the numbers of the records present.
     pub(crate) fn numbers(&self) -> &[u64] {
         &self.numbers
     }
@@ -43,8 +43,8 @@ impl RecordOrder {
         self.numbers.drain(..records);
     }
 
-    /// Puts the new ones of `records`, from `held` on, between those that are held. Calls `late` with each that lies behind
-    /// a later one. False where one lies so far behind that it would have to stand among those released.
+    /// Sorts the new ones of `records`, from `held` on, into those held back. Calls `late` for each record that follows
+    /// a later one. Returns false if a record is too late: more than the reach, or earlier than one already released.
     pub(crate) fn sort(
         &mut self,
         records: &mut [Record],
@@ -78,8 +78,8 @@ impl RecordOrder {
         true
     }
 
-    /// How many of the sorted `records` need not be held back; `end` is where the last in the file ends. One with a time far
-    /// ahead is not held back as soon as too much lies behind it.
+    /// Returns how many of the sorted `records` need not be held back; `end` is where the last one ends in the file.
+    /// The limit on bytes also releases a record whose time is far ahead.
     pub(crate) fn release(&mut self, records: &[Record], end: u32) -> usize {
         let mut held = HELD.min(records.len());
         let bytes = |held: usize| {
@@ -103,7 +103,8 @@ mod tests {
 
     use super::*;
 
-    /// Sorts records of these times, `at_once` at a time; returns the order in which they leave, and how many were late.
+    /// Sorts records of these times, `at_once` at a time; returns the order in which they are released, and how many
+    /// were late.
     fn sorted(times: &[i64], at_once: usize, reach_ns: i64) -> Option<(Vec<u64>, usize)> {
         let mut order = RecordOrder::new(reach_ns);
         let (mut records, mut left, mut late) = (Vec::new(), Vec::new(), 0);

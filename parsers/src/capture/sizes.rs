@@ -1,4 +1,4 @@
-//! How many packets the next chunks hold: more where most of them belong to different connections.
+//! How many packets the next chunks have: more if most of them belong to different connections.
 
 use std::collections::VecDeque;
 
@@ -6,24 +6,24 @@ use crate::common::threads::several_threads;
 
 /// Packets in a chunk at first: few enough that they stay in the cache.
 pub(crate) const SMALLEST: usize = 1 << 12;
-/// The same where several threads work: what one is woken up for should last longer than that takes.
+/// The same with several threads: the work should take longer than waking a thread up.
 pub(crate) const SMALLEST_SHARED: usize = 1 << 14;
-/// Packets in a chunk at most. With very many connections each packet of a small chunk would find its
-/// connection's state out of the cache; in a large one several packets share that wait.
+/// Most packets in a chunk. With very many connections each packet of a small chunk misses the cache for its
+/// connection's state; in a large chunk several packets share that miss.
 pub(crate) const LARGEST: usize = 1 << 19;
 
-/// Sizes of the next chunks. From a pipe, whose packets come once, the direction of a row depends on the chunk: there a
-/// size is decided so many chunks before as can be under way, whether they are or not.
+/// Sizes of the next chunks. A pipe can be read only once, and the direction of its rows depends on the chunks. Its
+/// sizes are therefore always decided the same number of chunks ahead: as many as can be in progress.
 pub(crate) struct Sizes {
     smallest: usize,
-    /// How many times as large a chunk becomes where most packets belong to different connections: less where another
-    /// thread waits for it.
+    /// The factor by which a chunk grows if most packets belong to different connections: smaller if another thread
+    /// waits for it.
     growth: usize,
     decided: VecDeque<usize>,
 }
 
 impl Sizes {
-    /// At most `chunks` are under way.
+    /// At most `chunks` are in progress.
     pub(crate) fn new(from_pipe: bool, chunks: usize) -> Self {
         let (smallest, growth) = if several_threads() && !from_pipe {
             (SMALLEST_SHARED, 8)
@@ -38,7 +38,7 @@ impl Sizes {
         }
     }
 
-    /// The next chunk is one of many connections.
+    /// Whether the next chunk is a large one for many connections.
     pub(crate) fn large_comes(&self) -> bool {
         self.decided
             .front()
@@ -49,7 +49,7 @@ impl Sizes {
         self.decided.pop_front().unwrap_or(self.smallest)
     }
 
-    /// Decides on a later chunk by one of `size`, with its numbers of packets and connections.
+    /// Decides the size of a later chunk by one of `size` with these numbers of packets and connections.
     pub(crate) fn decide(&mut self, size: usize, packets: usize, connections: usize) {
         let size = if connections * 2 > packets {
             size * self.growth

@@ -1,16 +1,16 @@
-//! Time stamps that are coarser than the file states: a clock of 15 ms in a file of microseconds.
+//! Timestamps that are coarser than the file states: a clock of 15 ms in a file of microseconds.
 
 use crate::records::Record;
 
-/// Shorter ticks hide nothing that a table shows.
+/// Shorter ticks do not affect any table.
 const SHORTEST: u64 = 1_000_000;
-/// Distances between stamps that one tick divides are no chance from so many on.
+/// From this many distances on, a common divisor is not a coincidence.
 const ENOUGH: u64 = 50;
-/// Of so many packets one at least has the stamp of the packet before it: a program that sends at even times
-/// leaves such distances, too, and no two packets with one stamp.
+/// At least one of this many packets must have the stamp of the packet before it. A program that sends at regular times
+/// leaves such distances as well, but no equal stamps.
 const SHARED: u64 = 4;
 
-/// The longest time that divides the distances between all stamps of a file.
+/// The greatest common divisor of the distances between all stamps of a file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ticks {
     last: Option<i64>,
@@ -20,7 +20,7 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// Looks at the next records.
+    /// Takes the next records into account.
     pub(crate) fn see(&mut self, records: &[Record]) {
         for record in records.iter().filter(|record| record.is_timed) {
             if self.is_fine() {
@@ -37,12 +37,12 @@ impl Ticks {
         }
     }
 
-    /// Whether nothing can be found any more: true of nearly all files after a few packets.
+    /// Whether coarse ticks are excluded: true of nearly all files after a few packets.
     fn is_fine(self) -> bool {
         self.later > 0 && self.tick < SHORTEST
     }
 
-    /// The length of a tick in ns, where the stamps show it.
+    /// Returns the length of a tick in ns, if the stamps show it.
     pub(crate) fn coarse(self) -> Option<i64> {
         let is_clear = self.later >= ENOUGH && self.equal * SHARED >= self.later + self.equal;
         (is_clear && !self.is_fine()).then_some(self.tick as i64)
@@ -70,7 +70,7 @@ mod tests {
         ticks
     }
 
-    /// Packets that come every 0.7 ms, with the latest time of a clock that a capture began with at 1.3 ms.
+    /// Returns times of packets every 0.7 ms, each rounded down to the clock's tick; the capture began at 1.3 ms.
     fn stamped(tick: i64) -> impl Iterator<Item = i64> {
         (0..2_000).map(move |number| 1_300_000 + number * 700_000 / tick * tick)
     }

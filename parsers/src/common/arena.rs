@@ -1,4 +1,4 @@
-//! Items by number in chunks, so that growing copies none.
+//! A list in chunks, with items by number: growing copies none of them.
 
 use crate::common::memory::use_large_pages;
 
@@ -13,7 +13,7 @@ pub(crate) struct Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// Items of a chunk.
+    /// Items in a chunk.
     const CHUNK: usize = (CHUNK_BYTES / size_of::<T>()).next_power_of_two();
 
     pub(crate) fn new() -> Self {
@@ -27,7 +27,7 @@ impl<T> Arena<T> {
         self.length
     }
 
-    /// Appends `item`; its number.
+    /// Appends `item`; returns its number.
     pub(crate) fn push(&mut self, item: T) -> u32 {
         let number = self.length;
         if number.is_multiple_of(Self::CHUNK) {
@@ -40,7 +40,7 @@ impl<T> Arena<T> {
         number as u32
     }
 
-    /// Appends items until there are `length`. Each is made where it stays: moved there it would be written twice.
+    /// Appends items until there are `length`. Each is built in place: moving it there would write it twice.
     pub(crate) fn lengthen(&mut self, length: usize)
     where
         T: Default,
@@ -75,12 +75,12 @@ impl<T> Arena<T> {
             .get_mut(number % Self::CHUNK)
     }
 
-    /// Its parts, which follow each other.
+    /// Returns the chunks in order.
     pub(crate) fn parts_mut(&mut self) -> impl Iterator<Item = &mut [T]> {
         self.chunks.iter_mut().map(Vec::as_mut_slice)
     }
 
-    /// The same, one by one to be freed.
+    /// Returns the chunks, so that they can be freed one by one.
     pub(crate) fn into_parts(self) -> Vec<Vec<T>> {
         self.chunks
     }
@@ -90,7 +90,7 @@ impl<T> Arena<T> {
     }
 }
 
-/// Room for a chunk, in large pages. Only those that are used take memory.
+/// Returns room for a chunk in large pages. Only pages that are used take memory.
 fn room<T>() -> Vec<T> {
     let room = Vec::with_capacity(Arena::<T>::CHUNK);
     use_large_pages(&room);

@@ -1,5 +1,5 @@
-//! How much memory a parse may take. It is looked at every few thousand packets: a flood of connections ends with an
-//! error that says what takes the memory, not with a process that the operating system ends.
+//! The limit on the memory of a parse, checked every few thousand packets: a flood of connections ends with an error
+//! that names what takes the memory, and the operating system does not kill the process.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use crate::common::error::Error;
 use crate::common::memory;
 
-/// The share of what is free that a parse may take unless its caller says otherwise: the rest is for others, and for
-/// what grows between two looks.
+/// The share of free memory that a parse may take unless its caller decides otherwise: the rest is for other processes,
+/// and for growth between two checks.
 const SHARE: (u64, u64) = (3, 4);
 /// Bytes of a page on the systems that have /proc; a larger one makes the bound smaller.
 const PAGE: u64 = 4096;
 
-/// A bound on memory.
+/// Limits on memory.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// The open file /proc/self/statm, which has the size of the process; none where the system has none.
+    /// The open file /proc/self/statm, which contains the size of the process; none if the system has none.
     statm: Option<File>,
     bounds: Vec<Bound>,
 }
 
-/// A limit on the bytes taken since the beginning.
+/// A limit on the bytes taken since the start.
 #[derive(Debug)]
 struct Bound {
-    /// The place, in /proc/self/statm, of the number that this bound limits.
+    /// The field of /proc/self/statm that this bound limits.
     field: usize,
     before: u64,
     most: u64,
@@ -37,7 +37,7 @@ const SIZE: usize = 0;
 const RESIDENT: usize = 1;
 const DATA: usize = 5;
 
-/// What is taken of a bound, and asked for.
+/// The bytes taken and requested under a bound.
 pub(crate) struct Lack {
     used: u64,
     more: u64,
@@ -46,7 +46,8 @@ pub(crate) struct Lack {
 }
 
 impl Budget {
-    /// `given` bytes; without, [`SHARE`] of what the machine, the control group and the limits of the process leave.
+    /// Limits the parse to `given` bytes; without it, to [`SHARE`] of what the machine and the control group leave. The
+    /// limits of the process always apply.
     pub(crate) fn new(given: Option<u64>) -> Self {
         memory::hold_reserve();
         let statm = File::open("/proc/self/statm").ok();
@@ -97,7 +98,7 @@ impl Budget {
         Self { statm, bounds }
     }
 
-    /// Fails where `more` bytes would exceed the limit, or the system refused some.
+    /// Fails if `more` bytes would exceed a limit, or if an allocation has failed.
     pub(crate) fn check(&self, more: u64) -> Result<(), Lack> {
         let now = self.statm.as_ref().and_then(pages);
         let lacks = self.bounds.iter().map(|bound| Lack {
@@ -117,13 +118,13 @@ impl Budget {
 }
 
 impl Lack {
-    /// What would be left, below 0 where it is not there.
+    /// Returns what would be left; negative if it is not enough.
     fn left(&self) -> i64 {
         let left = i128::from(self.most) - i128::from(self.used) - i128::from(self.more);
         left.clamp(i64::MIN.into(), i64::MAX.into()) as i64
     }
 
-    /// The error that names `place`, where in the input, and what takes the memory.
+    /// Returns the error that names `place`, the place in the input, and what takes the memory.
     pub(crate) fn error(self, place: String, holds: &str) -> Error {
         Error::Memory {
             place,
@@ -140,7 +141,7 @@ impl Lack {
     }
 }
 
-/// A size as people write it.
+/// Formats a size for people.
 pub(crate) fn bytes(count: u64) -> String {
     match count {
         0..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
@@ -149,7 +150,7 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// A number with its thousands apart.
+/// Formats a number with its digits in groups of three.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let first = digits.len() % 3;
@@ -163,7 +164,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// Bytes of the process by field of its statm file.
+/// Returns the process's sizes in bytes, by field of its statm file.
 fn pages(statm: &File) -> Option<[u64; 6]> {
     let mut text = [0; 128];
     let length = statm.read_at(&mut text, 0).ok()?;
@@ -176,7 +177,7 @@ fn pages(statm: &File) -> Option<[u64; 6]> {
     Some(found)
 }
 
-/// What the kernel could give without swapping.
+/// Returns what the kernel could provide without swapping.
 fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
@@ -186,7 +187,7 @@ fn available() -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// The soft limit `name` of /proc/self/limits, if there is one.
+/// Returns the soft limit `name` of /proc/self/limits, if there is one.
 fn limit(limits: &str, name: &str) -> Option<u64> {
     let line = limits.lines().find(|line| line.starts_with(name))?;
     line[name.len()..]
@@ -196,7 +197,8 @@ fn limit(limits: &str, name: &str) -> Option<u64> {
         .ok()
 }
 
-/// What the control groups of the process leave, of version 2 or 1: those of a container, a service, a Slurm job.
+/// Returns what the control groups of the process leave, version 2 or 1: those of a container, a service or a Slurm
+/// job.
 fn control_group() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let left = groups.lines().filter_map(|line| {
@@ -219,7 +221,8 @@ fn control_group() -> Option<u64> {
     left.min()
 }
 
-/// The least that the group `path` and those around it leave. Page cache counts as used, but gives way.
+/// Returns the least that the group `path` and its ancestors leave. Their usage includes page cache, which the kernel
+/// can reclaim.
 fn left_in(root: &Path, path: &str, [limit, usage]: [&str; 2]) -> Option<u64> {
     let groups = Path::new(path).ancestors().map(|group| root.join(group));
     groups

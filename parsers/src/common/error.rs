@@ -1,4 +1,4 @@
-//! Failures and damage, as values that carry the place, what was found and what was expected.
+//! Failures and damage as values with the place, what was found and what was expected.
 
 use std::io;
 
@@ -14,12 +14,12 @@ pub enum Error {
         /// The operating system's reason.
         source: io::Error,
     },
-    /// The input is not a capture of a kind that can be read.
+    /// The input is not a supported capture.
     #[error("{file}: not a packet capture: found {found}; expected {expected}")]
     NotACapture {
         /// Name of the input.
         file: String,
-        /// The first bytes, readable.
+        /// The first bytes in readable form.
         found: String,
         /// What a capture begins with.
         expected: String,
@@ -33,29 +33,29 @@ pub enum Error {
         option: &'static str,
         /// The value given.
         found: String,
-        /// What would do.
+        /// What would be valid.
         expected: &'static str,
     },
-    /// What is held of the packets would take more memory than it may.
+    /// The state of the packets would take more memory than allowed.
     #[error("{place}: out of memory: {found}; expected {expected}")]
     Memory {
         /// Where in the input.
         place: String,
-        /// What takes it.
+        /// What takes the memory.
         found: String,
-        /// The bound, and whose it is.
+        /// The limit, and what set it.
         expected: String,
         /// What to do.
         remedy: String,
     },
-    /// A file is not the one that was read before.
+    /// A file differs from the one read before.
     #[error("{file}: changed between two readings: found {found}; expected {expected}")]
     Changed {
         /// Name of the input.
         file: String,
-        /// What is there now.
+        /// The present state.
         found: String,
-        /// What was there before.
+        /// The earlier state.
         expected: String,
     },
     /// The reader of the tables went away, or the caller asked to stop.
@@ -104,7 +104,7 @@ pub struct Damage {
     pub kept: u64,
     /// Bytes of the input, from `offset` on, that were not read; unknown for a stream.
     pub unread: Option<u64>,
-    /// The file was changed while it was read.
+    /// The file changed while it was read.
     pub changed: bool,
 }
 
@@ -113,7 +113,7 @@ pub struct Damage {
 pub(crate) struct Fault {
     pub found: String,
     pub expected: String,
-    /// The file was changed while it was read.
+    /// The file changed while it was read.
     pub changed: bool,
 }
 

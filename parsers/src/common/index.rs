@@ -1,16 +1,16 @@
-//! Keys to numbers: an open-addressing table whose memory can be asked for ahead of use.
+//! Maps keys to numbers: an open-addressing table whose memory can be prefetched.
 
 use crate::common::memory::{note_short, prefetch, use_large_pages};
 
 const EMPTY: u64 = u64::MAX;
 
-/// Slots of the upper 32 bits of a hash, of which the first choose the slot, and 32 bits of number: what is needed to put
-/// them into a larger table.
+/// A slot contains the upper 32 bits of a hash and a number of 32 bits. The first bits of the hash choose the slot, so
+/// that a larger table can be built from the slots alone.
 #[derive(Debug)]
 pub(crate) struct Index {
     slots: Vec<u64>,
     used: usize,
-    /// Bits of the hash that choose the slot: its uppermost.
+    /// What to shift a hash by, so that only its uppermost bits remain: they choose the slot.
     shift: u32,
 }
 
@@ -46,13 +46,13 @@ impl Index {
         }
     }
 
-    /// The first number with this part of `hash`, which is almost always the one: for prefetching.
+    /// Returns the first number with this part of `hash`, for prefetching: it is almost always the right one.
     #[inline]
     pub(crate) fn guess(&self, hash: u64) -> Option<u32> {
         self.find(hash, |_| true)
     }
 
-    /// The number with `hash` for which `same` holds.
+    /// Returns the number with `hash` for which `same` is true.
     #[inline]
     pub(crate) fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> Option<u32> {
         let mask = self.slots.len() - 1;
@@ -70,9 +70,9 @@ impl Index {
     }
 
     pub(crate) fn insert(&mut self, hash: u64, number: u32) {
-        // Five eighths full at most: searches stay short.
+        // At most five eighths of the slots are used: searches stay short.
         if (self.used + 1) * 8 > self.slots.len() * 5 && !self.grow() {
-            // The work ends at its next look at the memory taken.
+            // The work ends at the next check of the memory taken.
             note_short();
             return;
         }
@@ -80,12 +80,12 @@ impl Index {
         self.used += 1;
     }
 
-    /// Bytes that it takes.
+    /// Returns the bytes that the table takes.
     pub(crate) fn bytes(&self) -> u64 {
         (self.slots.len() * size_of::<u64>()) as u64
     }
 
-    /// Bytes of the larger table that `more` entries need.
+    /// Returns the bytes of the larger table that `more` entries need.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         let mut slots = self.slots.len();
         while (self.used + more) * 8 > slots * 5 {
@@ -98,7 +98,7 @@ impl Index {
         }
     }
 
-    /// Makes the entry of `old` one of `new`, which has the same key.
+    /// Replaces `old` by `new`, which has the same key.
     pub(crate) fn replace(&mut self, hash: u64, old: u32, new: u32) {
         let mask = self.slots.len() - 1;
         let wanted = Self::slot(hash, old);
@@ -123,7 +123,7 @@ impl Index {
             }
             hole += 1;
         }
-        // Entries behind it move up, as far as that brings none in front of where its search starts.
+        // Later entries move up, but none to before the slot where its search starts.
         let mut at = hole + 1;
         while self.slots[at & mask] != EMPTY {
             let slot = self.slots[at & mask];
@@ -147,7 +147,7 @@ impl Index {
         self.slots[at & mask] = slot;
     }
 
-    /// Whether there was memory for it.
+    /// Doubles the table; returns whether there was memory for it.
     fn grow(&mut self) -> bool {
         let length = self.slots.len() * 2;
         let mut larger = Vec::new();
@@ -158,7 +158,7 @@ impl Index {
         larger.resize(length, EMPTY);
         let old = std::mem::replace(&mut self.slots, larger);
         self.shift -= 1;
-        // Nearly in their order: from one end to the other of both tables.
+        // The slots are nearly in order: both tables are traversed from one end to the other.
         let used = old.into_iter().filter(|&slot| slot != EMPTY);
         used.for_each(|slot| self.put(slot));
         true
@@ -175,7 +175,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn each_number_is_found_while_the_table_grows(
-            // Many hashes share what chooses the slot, also that of the last slots; some are equal.
+            // Many hashes choose the same slot, also the last ones of the table; some hashes are equal.
             hashes in prop::collection::vec((0..40_u64, any::<bool>(), 0..3_u64), 1..3000),
             replaced in any::<prop::sample::Index>(),
         ) {
@@ -208,7 +208,7 @@ mod tests {
 
         #[test]
         fn what_is_removed_is_gone_and_the_rest_stays(
-            // Few starts of a search, at the end of the table too: entries displace each other.
+            // Few starting slots, some at the end of the table: entries displace each other.
             hashes in prop::collection::vec((0..6_u64, any::<bool>()), 1..500),
             removed in prop::collection::vec(any::<prop::sample::Index>(), 0..500),
         ) {

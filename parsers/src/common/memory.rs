@@ -1,12 +1,12 @@
-//! The crate's only unsafe code: fetching memory ahead of use, large pages, wide registers, a reserve of memory.
+//! The crate's only unsafe code: prefetching, large pages, wide registers, a reserve of memory.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// Bytes held back: more than is allocated at once between two looks at the memory taken. Nothing is written there, so
-/// that it takes addresses and no memory.
+/// Bytes in reserve: more than is allocated at once between two checks of the memory taken. Nothing is written there,
+/// so that the reserve takes addresses and no memory.
 const RESERVE: Layout = match Layout::from_size_align(64 << 20, 4096) {
     Ok(layout) => layout,
     Err(_) => panic!("a size and an alignment that fit"),
@@ -14,12 +14,13 @@ const RESERVE: Layout = match Layout::from_size_align(64 << 20, 4096) {
 static HELD: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 static SHORT: AtomicBool = AtomicBool::new(false);
 
-/// The system's allocator, which gives its reserve where nothing else is left: the work then ends at its next look at
-/// the memory taken, with an error, where the process would have ended in the middle of it.
+/// The system's allocator with a reserve, which is freed when an allocation fails: the work then ends with an error at
+/// the next check of the memory taken, where the process would have been aborted.
 #[derive(Debug)]
 pub struct WithReserve;
 
-// SAFETY: all is the system allocator's; the reserve is freed once, by the thread that took its address from `HELD`.
+// SAFETY: all memory is the system allocator's; the reserve is freed once, by the thread that took its address from
+// `HELD`.
 unsafe impl GlobalAlloc for WithReserve {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         again(|| unsafe { System.alloc(layout) })
@@ -48,7 +49,7 @@ fn again(allocate: impl Fn() -> *mut u8) -> *mut u8 {
     }
 }
 
-/// Frees the reserve; whether there was one.
+/// Frees the reserve; returns whether there was one.
 #[cold]
 fn release() -> bool {
     note_short();
@@ -61,7 +62,7 @@ fn release() -> bool {
     true
 }
 
-/// Holds memory back, if none is.
+/// Allocates the reserve if there is none.
 pub(crate) fn hold_reserve() {
     if !HELD.load(Ordering::Acquire).is_null() {
         return;
@@ -74,17 +75,17 @@ pub(crate) fn hold_reserve() {
     SHORT.store(false, Ordering::Release);
     let held = HELD.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
     if held.is_err() {
-        // SAFETY: as above; another thread's is held.
+        // SAFETY: as above; the reserve of another thread is in place.
         unsafe { System.dealloc(new, RESERVE) };
     }
 }
 
-/// An allocation failed.
+/// Notes that an allocation failed.
 pub(crate) fn note_short() {
     SHORT.store(true, Ordering::Release);
 }
 
-/// Whether one did since the reserve was held.
+/// Whether an allocation has failed since the reserve was allocated.
 pub(crate) fn is_short() -> bool {
     SHORT.load(Ordering::Acquire)
 }
@@ -92,7 +93,7 @@ pub(crate) fn is_short() -> bool {
 /// Length of a cache line on the processors this is tuned for; another length only costs time.
 const LINE: usize = 64;
 
-/// Asks for the cache lines of `item` before they are needed.
+/// Prefetches the cache lines of `item`.
 #[inline]
 pub(crate) fn prefetch<T>(item: &T) {
     let start = std::ptr::from_ref(item).cast::<i8>();
@@ -103,12 +104,12 @@ pub(crate) fn prefetch<T>(item: &T) {
         offset += LINE;
     }
     if align_of::<T>() < LINE.min(size_of::<T>()) {
-        // An object that is not aligned to lines may end in the line behind those.
+        // An object that is not aligned to lines may end one line later.
         prefetch_line(start.wrapping_add(size_of::<T>() - 1));
     }
 }
 
-/// Asks for the first two cache lines of `list`, or of the room where its first items will be.
+/// Prefetches the first two cache lines of `list`, or of the room for its first items.
 #[inline]
 pub(crate) fn prefetch_start<T>(list: &[T]) {
     let start = list.as_ptr().cast::<i8>();
@@ -128,8 +129,8 @@ fn prefetch_line(address: *const i8) {
     let _ = address;
 }
 
-/// Asks for large pages under the room of `list`: a flow table is read all over, and with small pages every
-/// access would first look for the page.
+/// Asks for large pages for the room of `list`: accesses to a flow table are scattered, and with small pages most of
+/// them would miss the TLB.
 pub(crate) fn use_large_pages<T>(list: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
@@ -139,7 +140,7 @@ pub(crate) fn use_large_pages<T>(list: &Vec<T>) {
         let end = start + list.capacity() * size_of::<T>();
         let (start, end) = (start.next_multiple_of(PAGE), end - end % PAGE);
         if start + LARGE <= end {
-            // SAFETY: the range lies inside one allocation of ours, and the advice changes no content.
+            // SAFETY: the range is inside one allocation of ours, and the advice changes no content.
             unsafe {
                 libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE);
             }
@@ -149,7 +150,7 @@ pub(crate) fn use_large_pages<T>(list: &Vec<T>) {
     let _ = list;
 }
 
-/// Does `work` with the registers of 256 bits that most processors have, though the program runs on all of them.
+/// Runs `work` with 256-bit registers if the processor has them; the program itself runs on processors without.
 /// `work` and what it calls must be inlined.
 #[inline]
 pub(crate) fn in_wide_registers<R>(work: impl FnOnce() -> R) -> R {
@@ -160,7 +161,7 @@ pub(crate) fn in_wide_registers<R>(work: impl FnOnce() -> R) -> R {
             work()
         }
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: this processor has what the function is compiled for.
+            // SAFETY: this processor has the features that the function is compiled for.
             return unsafe { wide(work) };
         }
     }

@@ -1,4 +1,5 @@
-//! What every stage uses: errors, progress, the switches of the fast ways, memory and its bound, threads, and two collections.
+//! What every stage uses: errors, progress, switches of the fast paths, memory and its limit, threads, and two
+//! collections.
 
 pub(crate) mod arena;
 pub(crate) mod budget;

@@ -1,4 +1,4 @@
-//! How far the work is, and the request to stop it.
+//! The progress of the work, and the request to stop it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use super::error::Error;
 
-/// Seen from another thread: how far the work is; and a request to stop.
+/// The progress of the work and a request to stop, shared with other threads.
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
-    /// Bytes of the inputs, as stored, that were read.
+    /// Bytes read from the inputs as stored.
     pub read: Arc<AtomicU64>,
     /// Packets counted.
     pub packets: Arc<AtomicU64>,
-    /// Set to make the work end with [`Error::Stopped`].
+    /// Set this to end the work with [`Error::Stopped`].
     pub stop: Arc<AtomicBool>,
 }
 
 impl Progress {
-    /// Fails once the work is to end.
+    /// Fails if the work was asked to stop.
     pub(crate) fn go_on(&self) -> Result<(), Error> {
         if self.stop.load(Relaxed) {
             return Err(Error::Stopped);

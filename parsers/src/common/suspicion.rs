@@ -1,4 +1,5 @@
-//! What the quick reading of a capture cannot decide: once something odd is noticed, the capture is read again with care.
+//! Signs of what a quick reading cannot decide: once something odd is noticed, the capture is read again with more
+//! care.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;
@@ -6,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A time went back.
 const ORDER: u8 = 1;
-/// Anything else.
+/// Any other oddity.
 const OTHER: u8 = 2;
 
 /// Whether something odd was noticed; shared by the stages of a reading.
@@ -29,7 +30,7 @@ impl Suspicion {
         self.0.load(Relaxed) != 0
     }
 
-    /// Whether a time went back: that may explain whatever else was noticed.
+    /// Whether a time went back: that may explain any other oddity.
     pub(crate) fn is_of_order(&self) -> bool {
         self.0.load(Relaxed) & ORDER != 0
     }

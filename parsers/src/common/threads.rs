@@ -1,16 +1,16 @@
-//! The pool of threads that [`crate::run()`] makes where more than one is wanted.
+//! The pool of threads that [`crate::run()`] makes if more than one is wanted.
 
 use rayon::prelude::*;
 
-/// This runs on a pool: work can be shared.
+/// Whether this runs on a pool, so that work can be shared.
 pub(crate) fn several_threads() -> bool {
     rayon::current_thread_index().is_some()
 }
 
-/// Values that are worth another thread: waking it up takes as long as some thousands.
+/// Fewer values than this are not worth another thread: waking it up takes as long as some thousands.
 const WORTH_SHARING: usize = 1 << 12;
 
-/// Columns of `rows` rows, which threads take a few at a time: as many as are worth a turn.
+/// Splits columns of `rows` rows into batches that are large enough to be worth a thread's turn.
 pub(crate) fn in_batches<C: IndexedParallelIterator>(
     columns: C,
     rows: usize,

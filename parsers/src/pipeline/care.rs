@@ -20,13 +20,13 @@ pub(super) enum Care {
 }
 
 impl Care {
-    /// The care of the next reading, after `suspicion` ended this one.
+    /// Returns the care of the next reading, after `suspicion` ended this one.
     pub(super) fn after(self, suspicion: &Suspicion, files: usize, options: &Options) -> Self {
         if !suspicion.is_of_order() || options.without_fast.has(FastWays::ORDER) {
             return Self::Full;
         }
         match self {
-            // Of several files the window decides which of equally early packets comes first.
+            // With several files the window decides which of equally early packets comes first.
             Self::Little if files == 1 && options.order_window_packets >= MOST_SORTED => Self::Near,
             Self::Little | Self::Near => Self::Order,
             Self::Order | Self::Full => Self::Full,

@@ -1,4 +1,4 @@
-//! Chunks of packets to the rows that are written while reading, and to the state of all connections.
+//! Turns chunks of packets into the rows that are written while reading, and into the state of all connections.
 
 use arrow_array::RecordBatch;
 
@@ -14,7 +14,7 @@ pub(crate) struct Counting {
     pub states: States,
     pub packets: Option<Packets>,
     pub messages: Option<Messages>,
-    /// Bins of throughput that should not change any more are written early.
+    /// Whether bins of throughput that should not change any more are written early.
     pub settles: bool,
     throughput: bool,
     /// Packets so far.
@@ -44,12 +44,12 @@ impl Counting {
         }
     }
 
-    /// Bins of throughput are written while reading.
+    /// Whether bins of throughput are written while reading.
     pub(crate) fn settles_throughput(&self) -> bool {
         self.settles && self.throughput
     }
 
-    /// Bins that can be written now.
+    /// Returns the bins that can be written now.
     pub(crate) fn settle(throughput: &mut Throughput) -> Option<RecordBatches> {
         let bins = throughput.settle()?;
         let mut batches = Vec::new();

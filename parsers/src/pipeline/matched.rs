@@ -1,4 +1,4 @@
-//! Captures of several hosts to the tables of their packets' fates and delays, and of the clocks.
+//! Turns captures of several hosts into the tables of their packets' fates and delays, and of the clocks.
 
 use crate::common::error::Error;
 use crate::common::progress::Progress;
@@ -31,11 +31,12 @@ impl Tables for Batches<'_> {
     }
 }
 
-/// Matches the captures of `points` into the tables of `sink`. `readings` is what somebody measured of their clocks.
+/// Matches the captures of `points` into the tables of `sink`. `readings` are external measurements of their clocks.
 ///
 /// # Errors
 ///
-/// An option has no meaning, a capture cannot be read, or `sink` fails. Damage inside a capture is in the summary.
+/// Fails if an option has no meaning, a capture cannot be read, or `sink` fails. Damage inside a capture is in the
+/// summary.
 pub fn match_captures(
     points: &[Point],
     readings: &[ClockReading],

@@ -7,7 +7,7 @@ use crate::common::error::Error;
 use crate::common::fast_ways::FastWays;
 use crate::tables::Table;
 
-/// Packets of the order window at most: some 250 bytes each.
+/// Most packets in the order window: about 250 bytes each.
 const MOST_WINDOW_PACKETS: usize = 1 << 22;
 
 /// What to count and how.
@@ -26,22 +26,22 @@ pub struct Options {
     pub threads: usize,
     /// Packets with a wrong checksum are left out of all flows.
     pub verify_checksums: bool,
-    /// How long before a packet that stands behind it in the file another may lie and still be put in front of it, in
-    /// ns; 0: the order of the file stands.
+    /// How much earlier, in ns, a packet may be than one that precedes it in the file and still be moved before it; 0
+    /// keeps the order of the file.
     pub order_window_ns: i64,
-    /// Packets that may wait for such an earlier one.
+    /// Most packets that wait for such an earlier one.
     pub order_window_packets: usize,
-    /// Copies of other packets count as packets.
+    /// Whether copies of other packets are counted as packets.
     pub keep_duplicates: bool,
     /// Equal addresses and ports in different VLANs or virtual networks are different connections.
     pub by_network: bool,
-    /// Bytes that the parse may take; without, three quarters of what the machine, the control group and the limits of
-    /// the process leave.
+    /// The most bytes that the parse may take; without it, three quarters of what the machine, the control group and
+    /// the limits of the process leave.
     pub memory: Option<u64>,
-    /// The process ends soon: what was held of each connection is not freed piece by piece, the operating system takes
-    /// it back as a whole.
+    /// The process ends soon: the states of connections are not freed one by one, because the operating system reclaims
+    /// them all at once.
     pub process_ends: bool,
-    /// Fast ways that are not taken: for measuring and testing. The tables do not depend on it.
+    /// Fast paths that are not taken: for measuring and testing. The tables do not depend on them.
     #[doc(hidden)]
     pub without_fast: FastWays,
 }
@@ -74,7 +74,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Fails where an option has no meaning.
+    /// Fails if an option has no meaning.
     pub fn check(&self) -> Result<(), Error> {
         if self.bin_ns <= 0 {
             return Err(Error::Option {

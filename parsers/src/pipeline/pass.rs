@@ -24,13 +24,13 @@ use crate::track::{Connections, EarlyParts, States};
 /// Findings of an earlier reading that came too late for its own rows.
 #[derive(Default)]
 pub(super) struct Earlier {
-    /// Connections whose direction turned.
+    /// Connections whose direction was reversed.
     pub turned: HashSet<u32>,
-    /// Fragments before the first of their packet.
+    /// Fragments that came before the first one of their packet.
     pub early: EarlyParts,
 }
 
-/// Bytes that the messages which a connection is still sending take.
+/// Bytes that the unfinished messages of a connection take.
 const OPEN_MESSAGES: u64 = 64;
 
 /// One reading of all files, to the last row of every table.
@@ -71,8 +71,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Reads all packets; returns nothing where something was noticed that this care cannot decide. `finish` makes the rows
-    /// that are made of all packets.
+    /// Reads all packets; returns nothing if something was noticed that this care cannot decide. Rows that depend on
+    /// all packets are left to `finish`.
     pub(super) fn read(
         &mut self,
         inputs: Vec<Waiting>,
@@ -113,7 +113,7 @@ impl<'a> Pass<'a> {
         Ok(Some(found))
     }
 
-    /// What chunks keep of packets, by the tables that are wanted.
+    /// Returns what chunks keep of packets for the tables that are wanted.
     fn chunk_options(&self) -> ChunkOptions {
         ChunkOptions {
             with_places: self.counting.packets.is_some(),
@@ -126,7 +126,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// What packets are sifted by, and the chunk that they are taken from.
+    /// Returns the sifter, and the chunk from which it takes packets.
     fn sifter(&self, wanted: ChunkOptions) -> (Sifter, Chunk) {
         let is_full = self.care == Care::Full;
         let sifter = self.connections.sifter(SiftOptions {
@@ -139,14 +139,14 @@ impl<'a> Pass<'a> {
             with_places: true,
             with_owners: true,
             with_identities: is_full,
-            // They distinguish copies from packets that were sent again, whatever tables are wanted.
+            // RDMA headers distinguish copies from retransmissions, whatever tables are wanted.
             with_rdma: is_full || wanted.with_rdma,
             ..wanted
         });
         (sifter, chunk)
     }
 
-    /// Fails where there is no room for putting the last rows in order.
+    /// Fails if there is no memory for sorting the last rows.
     fn check_end(&self) -> Result<(), Error> {
         let connections = self.connections.len();
         let open = self.counting.messages.is_some();
@@ -166,7 +166,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Makes the rows that are made of all packets.
+    /// Makes the rows that depend on all packets.
     pub(super) fn finish(&mut self, found: &Found, sink: &dyn Sink) -> Result<(), Error> {
         let bins = self.connections.throughput.finish();
         let messages = self.counting.messages.take();

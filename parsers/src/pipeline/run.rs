@@ -1,4 +1,4 @@
-//! Captures to tables: connects the stages, file by file, batch by batch.
+//! Turns captures into tables: connects the stages, file by file, batch by batch.
 
 use crate::capture::counts::CaptureRow;
 use crate::capture::file::first_time;
@@ -24,7 +24,7 @@ pub struct Summary {
     pub packets: u64,
     /// Packets whose headers could not be read: of an unknown link type, cut, or malformed.
     pub undecoded: u64,
-    /// Packets with a wrong checksum, where that was to be verified.
+    /// Packets with a wrong checksum, if checksums were verified.
     pub bad_checksums: u64,
     /// Connections of all files.
     pub connections: u64,
@@ -43,7 +43,7 @@ pub fn run(
     if options.threads < 2 {
         return run_here(inputs, options, sink, progress);
     }
-    // Threads of our own: their number is the caller's choice, and no other user's work waits for ours.
+    // A pool of its own: the caller chooses the number of threads, and no other user's work waits for ours.
     let threads = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads)
         .build()
@@ -74,7 +74,7 @@ fn run_here(
     Ok(summary)
 }
 
-/// Ends the tables, and frees the states meanwhile.
+/// Ends the tables, and frees the states in parallel.
 fn end(states: States, options: &Options, sink: &mut dyn Sink) -> Result<(), Error> {
     if options.process_ends {
         std::mem::forget(states);
@@ -84,7 +84,7 @@ fn end(states: States, options: &Options, sink: &mut dyn Sink) -> Result<(), Err
     sink.end()
 }
 
-/// Reads inputs as often as it takes.
+/// Reads the inputs as often as necessary.
 struct Reader<'a> {
     inputs: &'a [Input],
     options: &'a Options,
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         sink: &dyn Sink,
     ) -> Self {
         let is_stream = inputs.iter().any(Input::is_stream);
-        // Rows that are handed on while reading cannot be taken back by every sink.
+        // Not every sink can take back rows that it received while reading.
         let early = [Table::Packets, Table::Messages];
         let hands_on = early.iter().any(|table| options.tables.contains(table));
         let may_restart = !is_stream && (sink.can_restart() || !hands_on);
@@ -124,7 +124,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads all packets; again where something odd was noticed, or where fragments came before what they are part of.
+    /// Reads all packets; again if something odd was noticed, or if fragments came before the first one of their
+    /// packet.
     fn read(&mut self, sink: &mut dyn Sink) -> Result<(Pass<'a>, Found), Error> {
         loop {
             let (earlier, care) = (&self.earlier, self.care);
@@ -135,7 +136,7 @@ impl<'a> Reader<'a> {
                 restart_all(self.options, sink)?;
                 continue;
             };
-            // Parts of a packet may come before the first one, which alone has ports: then all rows come again.
+            // Fragments may come before the first one, which alone contains ports: then all rows are made again.
             let early = &pass.connections.fragments.early;
             let is_wanted = self.earlier.early.is_empty() && !early.is_empty() && !self.is_stream;
             if !is_wanted || !restart_all(self.options, sink)? {
@@ -145,7 +146,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Writes the tables again whose rows later packets proved wrong.
+    /// Rewrites the tables whose rows later packets proved wrong.
     fn correct(
         &mut self,
         connections: &Connections,
@@ -173,9 +174,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Forgets the rows that later packets proved wrong; the tables that are to be written again. A SYN may come long
-/// after packets of its connection, whose rows have the opposite direction; and time may go back to a bin that was
-/// written.
+/// Discards the rows that later packets proved wrong; returns the tables that must be written again. A SYN may come
+/// long after packets of its connection, whose rows then have the opposite direction; and time may go back to a bin
+/// that is already written.
 fn restart_wrong(
     connections: &Connections,
     options: &Options,
@@ -197,7 +198,7 @@ fn restart_wrong(
     Ok(tables)
 }
 
-/// Inputs that were read before, as they were then.
+/// Returns the inputs with the stamps of their first reading.
 fn again(inputs: &[Input], found: &Found) -> Result<Vec<Waiting>, Error> {
     let mut inputs = in_time_order(inputs)?;
     for (input, &before) in inputs.iter_mut().zip(&found.stamps) {
@@ -206,7 +207,7 @@ fn again(inputs: &[Input], found: &Found) -> Result<Vec<Waiting>, Error> {
     Ok(inputs)
 }
 
-/// Forgets the rows that came before the end of the input; whether that could be done.
+/// Discards the rows written before the end of the input; returns whether that was possible.
 fn restart_all(options: &Options, sink: &mut dyn Sink) -> Result<bool, Error> {
     for table in [Table::Packets, Table::Messages, Table::Throughput] {
         if options.tables.contains(&table) && !sink.restart(table)? {
@@ -216,7 +217,7 @@ fn restart_all(options: &Options, sink: &mut dyn Sink) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Looks whether every file can be opened and is a capture; what can be read only once is not touched.
+/// Checks that every file can be opened and is a capture; inputs that can be read only once are not touched.
 pub fn check(inputs: &[Input]) -> Result<(), Error> {
     for input in inputs.iter().filter(|input| !input.is_stream()) {
         first_time(input)?;
@@ -224,7 +225,8 @@ pub fn check(inputs: &[Input]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Several files are one capture: they may be given in any order. A single one is not looked at twice.
+/// Sorts inputs by their first packets: several files are one capture and may be given in any order. A single one is
+/// not opened twice.
 fn in_time_order(inputs: &[Input]) -> Result<Vec<Waiting>, Error> {
     let alone = inputs.len() < 2 || inputs.iter().any(Input::is_stream);
     let mut waiting = Vec::with_capacity(inputs.len());

@@ -1,10 +1,10 @@
-//! A pass over captures in three stages: a chunk is read, the connections of its packets are found, they are counted.
+//! A pass over captures in three stages: reading a chunk, finding the connections of its packets, counting them.
 //!
-//! Each stage takes the chunks in their order, one at a time, so that what comes out does not depend on the threads.
-//! Several threads work on several chunks; a thread that has ended one stage goes on with the next one of the same
+//! Each stage takes the chunks in order, one at a time, so that the output does not depend on the threads. Several
+//! threads work on several chunks; a thread that has finished one stage continues with the next stage of the same
 //! chunk, which is in its cache, if no other thread is at that stage. Work for which no other stage waits is divided
-//! among threads inside a stage.
-//! Two threads, and any number of them where chunks are large, take the first two stages as one.
+//! among threads inside a stage. With two threads, and with any number if chunks are large, the first two stages run as
+//! one.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ use crate::track::Connections;
 /// Most chunks in progress when several threads work; more gained nothing.
 const CHUNKS: usize = 3;
 
-/// Takes all packets of `reading` through the stages, in chunks of that kind.
+/// Takes all packets of `reading` through the stages, in chunks with these options.
 pub(crate) fn pass(
     reading: &mut Reading<'_>,
     chunks: ChunkOptions,
@@ -96,7 +96,7 @@ fn pass_together(
     failed.map_or(Ok(()), Err)
 }
 
-/// Stages that no thread is at, and the chunks that wait for each.
+/// Idle stages, and the chunks that wait for each.
 struct Queues<'a, 'b> {
     read: Option<Read<'a, 'b>>,
     find: Option<Find<'b>>,
@@ -123,7 +123,7 @@ impl<'a, 'b> Stages<'a, 'b> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins what can begin. Of what it began last a thread itself takes the latest, others the first.
+    /// Starts every stage that can run. This thread itself takes the job spawned last, other threads the first.
     fn start<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
         if state.failed.is_some() {
             return;
@@ -185,7 +185,7 @@ impl<'a, 'b> Stages<'a, 'b> {
         }
     }
 
-    /// Large chunks are counted right away: two of them suffice.
+    /// Large chunks are counted immediately: two of them suffice.
     fn read_and_find<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
         if state.filled.is_empty()
             && state.found.len() <= usize::from(state.count.is_some())

@@ -1,4 +1,4 @@
-//! The three stages that a chunk goes through: it is read, the connections of its packets are found, they are counted.
+//! The three stages of a chunk: reading it, finding the connections of its packets, counting them.
 
 use std::sync::atomic::Ordering;
 
@@ -13,13 +13,13 @@ use crate::pipeline::counting::{Counting, RecordBatches};
 use crate::tables::Sink;
 use crate::track::{Connections, Grouping, States};
 
-/// A chunk on its way, and what became known of it.
+/// A chunk in progress, and what is known about it so far.
 pub(super) struct Portion {
     chunk: Chunk,
     grouping: Grouping,
-    /// Bins of throughput that are written before its rows.
+    /// Bins of throughput to write before its rows.
     settled: Option<RecordBatches>,
-    /// Packets that it should hold.
+    /// The intended number of packets.
     size: usize,
     /// Bytes that reading as many packets more may take at once.
     growth: u64,
@@ -36,7 +36,7 @@ impl Portion {
         }
     }
 
-    /// Decides, by what it is, on the size of a later one.
+    /// Decides the size of a later chunk by this one.
     pub(super) fn decide(&self, sizes: &mut Sizes) {
         sizes.decide(self.size, self.chunk.count(), self.grouping.groups.len());
     }
@@ -67,7 +67,7 @@ impl<'a, 'b> Read<'a, 'b> {
         portion.size = size;
     }
 
-    /// The portion is not full, and there may be packets.
+    /// Whether the portion is not full and there may be more packets.
     pub(super) fn goes_on(&self) -> bool {
         self.more && self.number < self.until
     }
@@ -82,7 +82,7 @@ impl<'a, 'b> Read<'a, 'b> {
         Ok(())
     }
 
-    /// Both stages in turn, so that what only the second one needs stays in the cache.
+    /// Alternates both stages, so that the data for the second one stay in the cache.
     pub(super) fn take_and_find(
         &mut self,
         find: &mut Find<'_>,
@@ -104,13 +104,13 @@ pub(super) struct Find<'b> {
     number: usize,
     budget: &'b Budget,
     progress: &'b Progress,
-    /// Packets that were found before the memory taken is looked at again.
+    /// Packets that may be found before the next check of the memory taken.
     until_checked: usize,
 }
 
-/// Packets between two looks at the memory taken: it takes as long as some ten packets.
+/// Packets between two checks of the memory taken: one check takes as long as about ten packets.
 const UNCHECKED: usize = 1 << 14;
-/// Bytes that counting may take for a new connection beside its state: gaps, a sender, a message.
+/// Bytes that counting may take for a new connection in addition to its state: gaps, a sender, a message.
 const BESIDE: u64 = 128;
 
 impl<'b> Find<'b> {
@@ -134,7 +134,7 @@ impl<'b> Find<'b> {
         portion.grouping.begin(self.connections);
     }
 
-    /// Finds the connections of what was read since.
+    /// Finds the connections of the packets read since the last call.
     pub(super) fn take(&mut self, portion: &mut Portion) -> Result<(), Error> {
         let before = portion.grouping.numbers.len();
         let packets = portion.chunk.count() - before;
@@ -147,14 +147,14 @@ impl<'b> Find<'b> {
         Ok(())
     }
 
-    /// Fails where this many more packets, with counting those found, might exceed the memory.
+    /// Fails if `packets` more packets and counting those found might exceed the memory limit.
     pub(super) fn check(&self, portion: &Portion, packets: usize) -> Result<(), Error> {
         let found = portion.grouping.numbers.len();
         let new = portion
             .grouping
             .connections
             .saturating_sub(portion.grouping.before);
-        // Where several threads work, the new ones of another portion may not be counted yet.
+        // With several threads, the new connections of another portion may not be counted yet.
         let portions = if several_threads() { 2 } else { 1 };
         let counted = portions * (States::bytes_of(new) + new as u64 * BESIDE);
         let more = counted + self.connections.growth(packets) + portion.growth;

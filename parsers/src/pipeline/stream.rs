@@ -1,4 +1,4 @@
-//! One table of a capture as an Arrow stream, computed on a thread of its own while it is read.
+//! One table of a capture as an Arrow stream, computed on its own thread while it is read.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -14,10 +14,10 @@ use crate::pipeline::options::Options;
 use crate::source::Input;
 use crate::tables::{Sink, Table, with_values};
 
-/// Batches that wait for the reader, at most.
+/// Most batches that wait for the reader.
 const WAITING: usize = 4;
 
-/// A batch, or how it ended: a channel that closes without that lost its sender.
+/// A batch, or the end: if the channel closes without an end, the sender is lost.
 enum Step {
     Batch(RecordBatch),
     End(Vec<Damage>),
@@ -25,7 +25,7 @@ enum Step {
 
 type Delivery = Result<Step, Error>;
 
-/// Called at the end of a stream with what was damaged; its error becomes the stream's.
+/// Called with the damage at the end of a stream; its error becomes the stream's.
 pub type OnDamage = Box<dyn FnOnce(&[Damage]) -> Result<(), ArrowError> + Send>;
 
 /// The batches of one table.
@@ -36,9 +36,9 @@ pub struct TableStream {
     ended: bool,
 }
 
-/// Starts reading `inputs`. An input that cannot be opened or is no capture is an error here and now; later
-/// failures come from the stream. Damage does not end it before what was read: `on_damage` hears of it, in the thread that
-/// reads the stream.
+/// Starts reading `inputs`. Returns an error at once if an input cannot be opened or is no capture; later failures come
+/// from the stream. After damage the stream still delivers all rows, then calls `on_damage` in the thread that reads
+/// it.
 pub fn stream(
     inputs: Vec<Input>,
     mut options: Options,
@@ -84,12 +84,12 @@ pub fn stream(
 
 struct Channel {
     sender: SyncSender<Delivery>,
-    /// Told once that there is something to read.
+    /// The channel that reports once whether there is something to read.
     opened: Mutex<Option<SyncSender<Result<(), Error>>>>,
 }
 
 impl Channel {
-    /// The channel on which to report that the stream is open; it is taken once.
+    /// Takes the channel on which to report that the stream is open; it is used once.
     fn opened(&self) -> Option<SyncSender<Result<(), Error>>> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         opened.take()

@@ -1,4 +1,4 @@
-//! Windows of a capture's bytes to records: the container formats, without looking into packets.
+//! Finds records in windows of a capture's bytes: the container formats, without looking into packets.
 
 mod pcap;
 mod pcapng;
@@ -8,17 +8,17 @@ use crate::common::memory::prefetch;
 use pcap::Pcap;
 use pcapng::Pcapng;
 
-/// The largest record that is taken for one: what libpcap accepts too. A longer one is damage.
+/// The largest record that is accepted, as in libpcap. A longer one is damage.
 pub(crate) const MAX_RECORD: u32 = 262_144;
-/// The largest record where the link type or the file's own snap length asks for more (BIG TCP, D-Bus, USB).
+/// The largest record if the link type or the file's own snap length requires more (BIG TCP, D-Bus, USB).
 pub(crate) const MAX_LARGE_RECORD: u32 = 128 << 20;
 
-/// The times that a record may have, in nanoseconds since 1970: from 1678 to before 2262, which is what 64 bits hold of
-/// whole years. At the ends of 64 bits `DuckDB` reads infinities.
+/// The range of a record's time, in nanoseconds since 1970: the whole years that 64 bits can represent, 1678 to before
+/// 2262. `DuckDB` reads the ends of 64 bits as infinities.
 pub(crate) const EARLIEST: i64 = -9_214_560_000_000_000_000;
-/// The first time behind them.
+/// The first time after the range.
 pub(crate) const LATEST: i64 = 9_214_646_400_000_000_000;
-/// Stands for the link type of a file, or of an interface, that names none.
+/// Stands for the link type of a file or interface that names none.
 pub(crate) const NO_LINK: u32 = u32::MAX;
 /// Stands for an interface that no block of the file describes.
 pub(crate) const UNDESCRIBED: u32 = u32::MAX;
@@ -28,7 +28,7 @@ pub(crate) const UNDESCRIBED: u32 = u32::MAX;
 pub(crate) struct Record {
     /// Nanoseconds since 1970.
     pub time: i64,
-    /// The file states that time; else it is that of another packet.
+    /// The file states this time; otherwise it is that of another packet.
     pub is_timed: bool,
     /// The file says that the capturing host sent it.
     pub is_outgoing: bool,
@@ -38,14 +38,14 @@ pub(crate) struct Record {
     pub captured: u32,
     /// Index into the interfaces of this file, or [`UNDESCRIBED`].
     pub interface: u32,
-    /// Where its record begins.
+    /// Offset of its record.
     pub at: u32,
-    /// Where its bytes begin.
+    /// Offset of its bytes.
     pub data: u32,
 }
 
 impl Record {
-    /// A record of a whole packet for tests: its `length`, and where its bytes begin.
+    /// Returns a record of a whole packet for tests: `length` bytes at `data`.
     #[cfg(test)]
     pub(crate) fn whole(length: u32, data: u32) -> Self {
         Self {
@@ -60,14 +60,14 @@ impl Record {
         }
     }
 
-    /// What was captured of the packet, of the `window` that it lies in.
+    /// Returns the captured bytes of the packet from its `window`.
     pub(crate) fn bytes<'a>(&self, window: &'a [u8]) -> &'a [u8] {
         let frame = self.data as usize..(self.data + self.captured) as usize;
         window.get(frame).unwrap_or_default()
     }
 }
 
-/// Place of a packet in its file.
+/// The place of a packet in its file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RecordPlace {
     pub file_offset: u64,
@@ -88,24 +88,24 @@ pub(crate) struct Interface {
     pub snaplen: u32,
     /// Length of one tick of its clock in nanoseconds, at least 1.
     pub resolution_ns: i64,
-    /// Packets that were received for the capture, those dropped included, where the file says so.
+    /// Packets received for the capture, including dropped ones, if the file states the number.
     pub received: Option<u64>,
-    /// Packets the kernel dropped for lack of buffer, where the file says so.
+    /// Packets the kernel dropped for lack of buffer, if the file states the number.
     pub dropped_kernel: Option<u64>,
-    /// Packets the interface dropped, where the file says so.
+    /// Packets the interface dropped, if the file states the number.
     pub dropped_interface: Option<u64>,
-    /// Packets that either dropped, where single packets say how many were lost before them.
+    /// Packets dropped by either, summed over packets that state how many were lost before them.
     pub lost: Option<u64>,
-    /// Most bytes of frame check sequence behind a packet, where the file says that there are any.
+    /// The greatest length of the frame check sequence after a packet, in bytes; 0 if the file states none.
     pub fcs: u32,
     /// Packets whose blocks have no time.
     pub untimed: u64,
-    /// Packets whose time is not one from [`EARLIEST`] to before [`LATEST`].
+    /// Packets whose time is outside the range from [`EARLIEST`] to before [`LATEST`].
     pub times_out_of_range: u64,
 }
 
 impl Interface {
-    /// One of which no more is known than its link type.
+    /// Returns an interface of which only the link type is known.
     pub(crate) fn with_link_type(link_type: u32) -> Self {
         Self {
             link_type,
@@ -128,20 +128,20 @@ impl Interface {
         counts.iter().flatten().any(|&count| count > 0)
     }
 
-    /// One of which nothing is known.
+    /// Returns an interface of which nothing is known.
     pub(crate) fn undescribed() -> Self {
         Self::with_link_type(NO_LINK)
     }
 }
 
-/// What a reader found at the end of the part it was given.
+/// What a reader found at the end of its input so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// The record list is full.
     Full,
     /// The next record needs this many bytes, counted from the first byte not consumed.
     Need(usize),
-    /// The capture ends here, whole.
+    /// The capture ends here, complete.
     End,
     /// The capture ends in the middle of a record.
     Cut(Fault),
@@ -161,8 +161,8 @@ pub(crate) enum RecordReader {
 pub(crate) const HEAD: usize = 28;
 
 impl RecordReader {
-    /// Tells by the first bytes what `file` is; also how many bytes the header took. `without_fast`: each block is read
-    /// the long way.
+    /// Recognises the format of `file` by its first bytes; also returns the length of the header. `without_fast`: each
+    /// block is read on the general path.
     pub(crate) fn detect(
         file: &str,
         head: &[u8],
@@ -184,7 +184,7 @@ impl RecordReader {
         })
     }
 
-    /// Appends records found in `bytes` until `out` holds `limit`; also how many bytes were consumed.
+    /// Appends records found in `bytes` until `out` has `limit`; returns how many bytes were consumed.
     pub(crate) fn fill(
         &mut self,
         bytes: &[u8],
@@ -198,7 +198,7 @@ impl RecordReader {
         }
     }
 
-    /// The interfaces known so far.
+    /// Returns the interfaces known so far.
     pub(crate) fn interfaces(&self) -> &[Interface] {
         match self {
             Self::Pcap(reader) => reader.interfaces(),
@@ -206,7 +206,7 @@ impl RecordReader {
         }
     }
 
-    /// Stands for the interfaces that no block describes, where packets of such were read.
+    /// Returns the stand-in for interfaces that no block describes, if packets of such interfaces were read.
     pub(crate) fn undescribed(&self) -> Option<&Interface> {
         match self {
             Self::Pcap(_) => None,
@@ -241,7 +241,7 @@ fn remedy(head: &[u8]) -> String {
     if head.starts_with(b"snoop\0\0\0") {
         return "convert it: editcap -F pcap FILE OUT".to_owned();
     }
-    // Nothing, or less than the header of a file.
+    // An empty file, or an incomplete file header.
     if head.is_empty() || Pcap::begins(head) || head.starts_with(&pcapng::SECTION_HEADER) {
         return "check that the recording was started and had the right to write".to_owned();
     }
@@ -289,12 +289,12 @@ impl ByteOrder {
     }
 }
 
-/// Records between asking for one's memory and reading it. More are in time even where another core's cache has
-/// it, fewer are more often of one length.
+/// How many records ahead to prefetch. The longer distance is in time even if the bytes are in another core's cache;
+/// over the shorter one the records are more often of equal length.
 const AHEAD: [usize; 2] = [8, 24];
 
-/// Asks for the memory of records behind the one at `at`. They are often of one `length`: then some begin where they
-/// are looked for. A wrong guess costs nothing, a right one the wait for a packet's first bytes.
+/// Prefetches records after the one at `at`. Many have the same `length`, and then they begin at the expected offsets.
+/// A wrong guess costs nothing; a right one saves the wait for a packet's first bytes.
 #[inline]
 fn ask_ahead(bytes: &[u8], at: usize, length: usize) {
     for records in AHEAD {
@@ -306,7 +306,7 @@ fn ask_ahead(bytes: &[u8], at: usize, length: usize) {
     }
 }
 
-/// What is found where a file ends too early.
+/// Describes what is found if a file ends too early.
 fn then_the_end(left: usize) -> String {
     let plural = if left == 1 { "" } else { "s" };
     format!("{left} byte{plural}, then the end of the file")
@@ -316,18 +316,18 @@ fn then_the_end(left: usize) -> String {
 const DBUS: u32 = 231;
 const USBPCAP: u32 = 249;
 
-/// The longest record that is believed, for a link type and a stated snap length.
+/// Returns the longest record accepted for a link type and a stated snap length.
 pub(crate) fn longest_record(link_type: u32, snaplen: u32) -> u32 {
     match link_type {
         DBUS | USBPCAP => MAX_LARGE_RECORD,
-        // A snap length above the usual limit is trusted up to 16 MiB: one of 4 GiB means nothing.
+        // A snap length above the usual limit is accepted up to 16 MiB; one of 4 GiB means nothing.
         _ if snaplen > MAX_RECORD && snaplen <= 16 << 20 => snaplen,
         _ => MAX_RECORD,
     }
 }
 
-/// The captured and the original length of a packet without the `fcs` bytes that follow it on the wire; lengths that
-/// contradict each other are left as they are.
+/// Returns the captured and the original length of a packet without the `fcs` bytes at its end; lengths that contradict
+/// each other are not changed.
 fn without_fcs(captured: u32, wire: u32, fcs: u32) -> (u32, u32) {
     if captured > wire {
         return (captured, wire);

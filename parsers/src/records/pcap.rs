@@ -1,4 +1,4 @@
-//! Classic pcap to records: micro- and nanoseconds, both byte orders, the "modified" variant.
+//! Reads records from classic pcap: micro- and nanoseconds, both byte orders, the "modified" variant.
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
@@ -20,13 +20,13 @@ pub(crate) struct Pcap {
     unit: i64,
     /// Length of a record header: 16, or 24 in the "modified" variant of A. Kuznetzov.
     header: usize,
-    /// Version 2.2 and older hold the two lengths in the other order; 2.3 was written both ways.
+    /// Version 2.2 and older have the two lengths in the opposite order; 2.3 was written both ways.
     lengths: Lengths,
-    /// Bytes of frame check sequence at the end of each packet: no part of its lengths.
+    /// Bytes of frame check sequence at the end of each packet: not part of its lengths.
     fcs: u32,
     longest: u32,
     interface: Interface,
-    /// Time of the last packet of the window before.
+    /// Time of the last packet of the previous window.
     last: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ enum Lengths {
 }
 
 impl Pcap {
-    /// The reader for a file that begins with `head`, and the length of its header.
+    /// Returns the reader for a file that begins with `head`, and the length of its header.
     pub(crate) fn detect(head: &[u8]) -> Option<(Self, usize)> {
         let header = head.first_chunk::<FILE_HEADER>()?;
         let (order, unit, record_header) = Self::variant(head)?;
@@ -46,8 +46,8 @@ impl Pcap {
         let minor = order.u16(header, 6)?;
         let snaplen = order.u32(header, 16)?;
         let word = order.u32(header, 20)?;
-        // Bits 16 to 25 are reserved: where one is set the low half is not to be believed. Above them
-        // lies the length of the FCS in words of 16 bits, which does not change the link type.
+        // Bits 16 to 25 are reserved: if one is set, the low half is unreliable. Above them is the length of the FCS in
+        // words of 16 bits, which does not change the link type.
         let (link_type, fcs) = if word & 0x03ff_0000 == 0 {
             let words = if word & FCS_KNOWN == 0 { 0 } else { word >> 28 };
             (word & 0xffff, 2 * words)
@@ -55,7 +55,7 @@ impl Pcap {
             (word, 0)
         };
         let lengths = match (major, minor) {
-            // 543.0 is what DG/UX wrote.
+            // DG/UX wrote version 543.0.
             (2, 0..=2) | (543, 0) => Lengths::Swapped,
             (2, 3) => Lengths::SwappedIfGreater,
             _ => Lengths::Normal,
@@ -78,12 +78,12 @@ impl Pcap {
         Some((reader, FILE_HEADER))
     }
 
-    /// Whether `head` begins as a classic pcap does.
+    /// Whether `head` begins with the magic number of a classic pcap.
     pub(super) fn begins(head: &[u8]) -> bool {
         Self::variant(head).is_some()
     }
 
-    /// By the magic number: the byte order, nanoseconds in a unit, length of a record header.
+    /// Finds by the magic number the byte order, the nanoseconds in a unit and the length of a record header.
     fn variant(head: &[u8]) -> Option<(ByteOrder, i64, usize)> {
         let (big, unit, record_header) = match head.first_chunk::<4>()? {
             [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1000, 16),
@@ -108,7 +108,7 @@ impl Pcap {
         out: &mut Vec<Record>,
         limit: usize,
     ) -> (usize, Status) {
-        // A copy of the loop for each kind of file, so that nothing of it is looked at per record.
+        // One copy of the loop for each kind of file, so that these choices are not made per record.
         let normal = self.lengths == Lengths::Normal && self.fcs == 0;
         let fill = match (self.order.big, normal) {
             (false, true) => Self::fill_as::<false, true>,
@@ -166,7 +166,7 @@ impl Pcap {
                 (captured, wire) = without_fcs(captured, wire, self.fcs);
             }
             let (second, fraction) = (i64::from(word(0)) * SECOND, i64::from(word(4)) * self.unit);
-            // A second carries over, where a sum was not normalised. What is longer is no fraction of one.
+            // A sum that was not normalised carries over one second. Larger values are not fractions.
             let is_timed = fraction < 2 * SECOND;
             let time = if is_timed {
                 second + fraction
@@ -189,15 +189,15 @@ impl Pcap {
         (at, Status::Full)
     }
 
-    /// Stands for the time of a packet whose fraction of a second is none, as where nanoseconds were written as
-    /// microseconds: that of the packet `before`, or of the first the whole `second`.
+    /// Returns a substitute time for a packet whose fraction is a second or more too long, as when nanoseconds were
+    /// written as microseconds: the time of the packet before it, or for the first packet the whole `second`.
     #[cold]
     fn replace_time(&mut self, before: Option<i64>, second: i64) -> i64 {
         self.interface.times_out_of_range += 1;
         before.or(self.last).unwrap_or(second)
     }
 
-    /// Whether a record holds its two lengths in the other order.
+    /// Whether a record has its two lengths in the opposite order.
     fn swaps(&self, captured: u32, wire: u32) -> bool {
         match self.lengths {
             Lengths::Normal => false,
@@ -218,7 +218,7 @@ impl Pcap {
     }
 }
 
-/// What it means that `left` bytes are left of the window and `need` are needed.
+/// Returns the status for `left` bytes in the window where `need` are needed.
 fn ended(left: usize, need: usize, last: bool, what: &str) -> Status {
     match (last, left) {
         (false, _) => Status::Need(need),

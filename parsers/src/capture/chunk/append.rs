@@ -8,12 +8,12 @@ use crate::decode::links::Link;
 use crate::decode::notice::Notice;
 use crate::records::{Interface, Record, RecordPlace};
 
-/// Packets between asking for a segment's memory and writing it.
+/// Packets between prefetching a segment's memory and writing to it.
 const AHEAD: usize = 16;
 
 impl Chunk {
-    /// Decodes `records` behind the packets so far and counts what they hold in `rows`, one per interface. `numbers` of them
-    /// are there where they were put into another order.
+    /// Decodes `records`, appends the packets and counts them in `rows`, one row per interface. `numbers` is not empty
+    /// if the records were reordered.
     pub(crate) fn append(
         &mut self,
         (records, numbers): (&[Record], &[u64]),
@@ -29,7 +29,7 @@ impl Chunk {
             self.numbers.extend(numbers);
         }
         let place = self.place_of(rows);
-        // Behind the rows of the interfaces there may be one of those that no block describes.
+        // The last row may be that of packets whose interface no block describes.
         let has_several = interfaces.len().max(rows.len()) > 1;
         let mut nobody = CaptureRow::default();
         let mut rest = records;
@@ -47,7 +47,7 @@ impl Chunk {
         }
     }
 
-    /// Decodes records of one interface to the packets from `position` on.
+    /// Decodes records of one interface into the packets from `position` on.
     #[inline]
     fn decode_run(
         &mut self,
@@ -80,7 +80,7 @@ impl Chunk {
         }
     }
 
-    /// Notes where each of `records` lies, from position `from` on.
+    /// Notes the place of each of `records`, from position `from` on.
     fn keep_places(&mut self, records: &[Record], from: usize, start: u64, file: usize) {
         for (place, record) in self.places[from..].iter_mut().zip(records) {
             *place = RecordPlace {
@@ -91,8 +91,8 @@ impl Chunk {
         }
     }
 
-    /// A number of the place where the file of `rows` was recorded. Files of other names are of other places: two hosts
-    /// at the ends of a path number their interfaces alike.
+    /// Returns a number for the place where the file of `rows` was recorded. Files with different names count as
+    /// different places: the hosts at the two ends of a path number their interfaces alike.
     fn place_of(&self, rows: &[CaptureRow]) -> u32 {
         let first = rows
             .first()
@@ -101,7 +101,7 @@ impl Chunk {
     }
 }
 
-/// The first of `records` that are all of one interface, and the others.
+/// Splits off the first of `records`, all of one interface.
 #[inline]
 fn split_interface(records: &[Record], has_several: bool) -> (&[Record], &[Record]) {
     let is_same = |record: &&Record| record.interface == records[0].interface;

@@ -1,4 +1,4 @@
-//! Decodes one record: the short way where it is a plain packet, else the long one.
+//! Decodes one record: on the fast path if it is a plain packet, otherwise on the general path.
 
 use foldhash::fast::RandomState;
 
@@ -15,22 +15,22 @@ use crate::sift::identity::Identity;
 /// The file and interface that records come from.
 #[derive(Clone, Copy)]
 pub(super) struct Origin<'a> {
-    /// The bytes of the file in which the records say where their data are.
+    /// The bytes of the file that the offsets in the records refer to.
     pub bytes: &'a [u8],
     pub link: Option<&'a Link>,
-    /// The number of the capture point, by which the sifter tells copies.
+    /// The number of the capture point; the sifter needs it to recognise copies.
     pub place: u32,
 }
 
-/// Owner and segment that a record becomes.
+/// The owner and the segment that a record becomes.
 type Slot<'a> = (&'a mut Owner, &'a mut Segment);
 
 pub(super) struct Decoder {
     pub settings: ChunkOptions,
     hashing: RandomState,
-    /// Connections of the packets so far.
+    /// Connections of recent packets.
     recent: Recent,
-    /// The latest packet that is not a plain one.
+    /// The latest packet that is not plain.
     pub packet: Packet,
 }
 
@@ -49,7 +49,7 @@ impl Decoder {
         self.recent = Recent::new();
     }
 
-    /// Whether packets of this link may be plain ones, and nothing is wanted that only the long way tells.
+    /// Whether packets of this link may be plain and nothing is wanted that only the general path finds.
     pub(super) fn takes_plain(&self, link: Option<&Link>) -> bool {
         let wants_more = self.settings.verify
             || self.settings.without_fast_frames
@@ -57,7 +57,7 @@ impl Decoder {
         link.is_some_and(Link::is_ethernet) && !wants_more
     }
 
-    /// Decodes `record` and counts it in `row` if it is a plain packet; whether it is.
+    /// Decodes `record` and counts it in `row` if it is a plain packet; returns whether it is.
     #[inline]
     pub(super) fn decode_plain(
         &mut self,
@@ -80,8 +80,8 @@ impl Decoder {
         is_plain
     }
 
-    /// Decodes any record to `packet`, and counts it in `row`.
-    #[inline(never)] // most are plain ones
+    /// Decodes any record into `packet` and counts it in `row`.
+    #[inline(never)] // most packets are plain
     pub(super) fn decode_any(
         &mut self,
         record: &Record,
@@ -116,7 +116,7 @@ impl Decoder {
         }
     }
 
-    /// What distinguishes the latest packet, which `record` holds, from its copies.
+    /// Returns what distinguishes the latest packet, which is that of `record`, from its copies.
     pub(super) fn identify(&self, record: &Record, origin: Origin<'_>) -> Identity {
         let link = origin.link.map_or(0, Link::number);
         let seen_at = (link, record.interface ^ origin.place);

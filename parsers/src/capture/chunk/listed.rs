@@ -1,4 +1,4 @@
-//! What few packets of a chunk have: lists in the order of their positions.
+//! Attributes that only a few packets of a chunk have: lists in the order of the packets' positions.
 
 use crate::decode::rdma::Rdma;
 use crate::decode::segment::Segment;
@@ -11,7 +11,7 @@ pub(crate) struct ListedOptions {
     pub options: TcpOptions,
 }
 
-/// The tunnel around the packet at `position` of the chunk, and whether that was sent by its key's higher endpoint.
+/// The tunnel around the packet at `position` of the chunk, and whether its key's higher endpoint sent that packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tunnelled {
     pub position: u32,
@@ -21,11 +21,11 @@ pub(crate) struct Tunnelled {
 
 #[derive(Default)]
 pub(crate) struct Listed {
-    /// TCP options of the packets that have others than timestamps.
+    /// TCP options of packets that have more than timestamps.
     pub options: Vec<ListedOptions>,
     /// Inner headers of the tunnelled packets whose connections are not found yet.
     pub tunnelled: Vec<Tunnelled>,
-    /// Headers of RDMA of packets whose connections are not found yet.
+    /// RDMA headers of packets whose connections are not found yet.
     pub rdma: Vec<(u32, Rdma)>,
 }
 
@@ -36,7 +36,7 @@ impl Listed {
         self.rdma.clear();
     }
 
-    /// Lists what `packet`, which became `segment`, has besides; its headers of RDMA if they are wanted.
+    /// Lists the rare attributes of `packet`, which became `segment`, and its RDMA headers if they are wanted.
     #[inline]
     pub(super) fn note(
         &mut self,
@@ -63,7 +63,7 @@ impl Listed {
     }
 }
 
-/// The entry at `position` of `list`, which is in the order of positions.
+/// Returns the entry at `position` of `list`, which is sorted by position.
 #[inline]
 pub(super) fn entry_at<T: Copy>(
     list: &[T],

@@ -1,5 +1,5 @@
-//! Decoded packets on their way from reading to counting, in columns: what finding the connection needs lies
-//! apart from what counting needs, so that each stage reads only its own.
+//! Decoded packets between reading and counting, in columns: the data for finding connections are stored apart from
+//! those for counting, so that each stage reads only its own.
 
 mod append;
 mod decoder;
@@ -18,23 +18,23 @@ use decoder::Decoder;
 use listed::Listed;
 pub(crate) use listed::ListedOptions;
 
-/// Options: what a chunk keeps of packets, and whether it verifies checksums.
+/// What a chunk keeps of packets, and whether it verifies checksums.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct ChunkOptions {
-    /// Keep where each packet lies: its row is wanted.
+    /// Keep the place of each packet: rows of packets are wanted.
     pub with_places: bool,
     /// Verify checksums: a packet with a wrong one belongs to no flow.
     pub verify: bool,
-    /// Decode every packet the long way.
+    /// Decode every packet on the general path.
     pub without_fast_frames: bool,
-    /// Give each packet an owner of its own: packets are put into another order.
+    /// Give each packet its own owner: packets will be reordered.
     pub with_owners: bool,
     /// Keep what distinguishes a packet from its copies, for sifting.
     pub with_identities: bool,
-    /// Networks are parts of keys.
+    /// Networks are part of keys.
     pub by_network: bool,
-    /// Keep the headers of RDMA: its table is wanted.
+    /// Keep the RDMA headers: the table of queue pairs is wanted.
     pub with_rdma: bool,
 }
 
@@ -48,9 +48,9 @@ pub(crate) struct Chunk {
     pub listed: Listed,
     /// Place of each packet in its file; kept only for rows of packets.
     pub places: Vec<RecordPlace>,
-    /// Numbers of packets that were put into another order, and where rows of packets are wanted.
+    /// Numbers of the packets; kept only if packets were reordered and rows of packets are wanted.
     pub numbers: Vec<u64>,
-    /// Copies of other packets: position, and the number of the other.
+    /// Copies of other packets: position, and the number of the original.
     pub copies: Vec<(u32, u64)>,
     /// Segments that change no state, by position.
     pub refused: Vec<(u32, Refusal)>,
@@ -60,7 +60,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// `hashing` is keyed at random, because whoever sent the packets chose the keys; no output depends on it.
+    /// `hashing` is keyed at random, because the senders of the packets chose the keys; no output depends on it.
     pub(crate) fn new(hashing: RandomState, settings: ChunkOptions) -> Self {
         Self {
             decoder: Decoder::new(hashing, settings),
@@ -81,7 +81,7 @@ impl Chunk {
         self.count
     }
 
-    /// Begins again, with at most `size` packets.
+    /// Empties the chunk for at most `size` packets.
     pub(crate) fn begin(&mut self, size: usize) {
         self.count = 0;
         self.found = 0;
@@ -91,7 +91,7 @@ impl Chunk {
         self.refused.clear();
         self.identities.clear();
         self.decoder.begin();
-        // It will be full, nearly always: growing step by step would use as much room again.
+        // The chunk will nearly always be full: growing step by step would need as much room again.
         if size > SMALLEST_SHARED && self.segments.capacity() < size {
             self.segments = room(LARGEST);
             if self.decoder.settings.with_places {
@@ -100,7 +100,7 @@ impl Chunk {
         }
     }
 
-    /// Owners and segments of the packets whose connections are to be found: once, then they count as found.
+    /// Returns owners and segments of the packets whose connections are not found yet, and marks them as found.
     pub(crate) fn take_unfound(&mut self) -> (&[Owner], &mut [Segment]) {
         let from = std::mem::replace(&mut self.found, self.count);
         (
@@ -113,7 +113,7 @@ impl Chunk {
         &self.segments[..self.count]
     }
 
-    /// Makes room behind the packets so far for `more` of them; the position of the first.
+    /// Makes room for `more` packets after those already present; returns the position of the first.
     fn make_room(&mut self, more: usize) -> usize {
         let from = self.count;
         self.count += more;
@@ -125,7 +125,7 @@ impl Chunk {
         from
     }
 
-    /// Why the receiver of the packet at `position` refuses it.
+    /// Returns why the receiver of the packet at `position` refuses it.
     #[inline]
     pub(crate) fn refusal(&self, position: u32) -> Option<Refusal> {
         if self.refused.is_empty() {
@@ -136,20 +136,20 @@ impl Chunk {
     }
 }
 
-/// Room for this many, in large pages, because accesses are scattered.
+/// Returns room for `length` items in large pages, because accesses are scattered.
 fn room<T>(length: usize) -> Vec<T> {
     let list = Vec::with_capacity(length);
     use_large_pages(&list);
     list
 }
 
-/// Makes `list` so long, if it is shorter.
+/// Extends `list` to `length` if it is shorter.
 fn lengthen<T: Copy + Default>(list: &mut Vec<T>, length: usize) {
     if list.len() >= length {
         return;
     }
     if list.capacity() < length {
-        // Not by growing in place, which would use the new room before its pages are large.
+        // Growing in place would use the new room before its pages are large.
         let mut longer = room(length.next_power_of_two());
         longer.extend_from_slice(list);
         *list = longer;

@@ -1,4 +1,4 @@
-//! Packets of a chunk on their way through the sifter: taken out one by one, put back in another order.
+//! Moves packets of a chunk through the sifter: out one by one, and back in another order.
 
 use super::Chunk;
 use super::listed::{ListedOptions, Tunnelled, entry_at};
@@ -7,7 +7,7 @@ use crate::sift::Sifted;
 use crate::sift::held::Held;
 
 impl Chunk {
-    /// Takes out the first packet that is left, for sifting.
+    /// Takes out the first remaining packet for sifting.
     #[inline]
     pub(crate) fn take_first(&mut self) -> Option<Held> {
         let position = self.found;
@@ -29,12 +29,12 @@ impl Chunk {
         })
     }
 
-    /// Whether no packet is left to take out.
+    /// Whether all packets are taken out.
     pub(crate) fn is_taken(&self) -> bool {
         self.found == self.count
     }
 
-    /// Puts a packet that was sifted behind those there are.
+    /// Appends a sifted packet.
     pub(crate) fn push(&mut self, sifted: Sifted) {
         let Sifted {
             packet,

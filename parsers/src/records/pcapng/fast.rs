@@ -1,24 +1,24 @@
-//! The short way for the most frequent block: an Enhanced Packet Block with nothing but a packet in it.
+//! The fast path for the most frequent block: an Enhanced Packet Block with nothing but a packet in it.
 
 use super::{ENHANCED_PACKET, Pcapng};
 use crate::records::{LATEST, Record};
 
-/// What the short way needs of an interface.
+/// What the fast path needs of an interface.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usual {
-    /// The longest packet that is believed.
+    /// The longest packet that is accepted.
     pub longest: u32,
-    /// Nanoseconds in one unit of its clock; none where times need more than this factor, or lengths include an FCS.
+    /// Nanoseconds in one unit of its clock; none if times need more than this factor, or if lengths include an FCS.
     pub unit_ns: Option<u64>,
 }
 
-/// Bytes of the block in front of the packet and behind it.
+/// Bytes of the block before the packet and after it.
 const FRONT: usize = 28;
 const BEHIND: usize = 4;
 
 impl Pcapng {
-    /// The record of the block at the start of `rest`, and the block's length: what [`Self::block`] would find. None where
-    /// that is to be asked.
+    /// Returns the record of the block at the start of `rest`, and the block's length, as [`Self::block`] would. None
+    /// if only [`Self::block`] can decide.
     #[inline]
     pub(super) fn frequent<const BIG: bool>(
         &self,
@@ -40,7 +40,7 @@ impl Pcapng {
         if word(0) != ENHANCED_PACKET || captured > usual.longest {
             return None;
         }
-        // Other lengths are those of blocks with options, or wrong.
+        // The block has options, or it is wrong, if its length differs.
         let length = FRONT + captured.next_multiple_of(4) as usize + BEHIND;
         let behind = rest.get(length - BEHIND..length)?;
         if word(4) as usize != length || behind != &front[4..8] {

@@ -1,11 +1,11 @@
-//! The interfaces of a pcapng file: their clocks, their counters, the options of blocks.
+//! The interfaces of a pcapng file: their clocks, their counters, and the options of blocks.
 
 use super::Pcapng;
 use super::fast::Usual;
 use crate::common::error::Fault;
 use crate::records::{ByteOrder, EARLIEST, Interface, LATEST, Status, longest_record};
 
-/// What else is needed of an interface for each of its packets.
+/// What each packet needs of its interface in addition.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Frames {
     pub clock: Clock,
@@ -34,7 +34,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// None where it is out of range.
+    /// Converts `ticks` to nanoseconds since 1970; none if the time is out of range.
     pub(super) fn time(self, ticks: u64) -> Option<i64> {
         let ticks = u128::from(ticks);
         let ns = match (self.binary, self.exponent) {
@@ -57,7 +57,8 @@ impl Clock {
             .then_some(time as i64)
     }
 
-    /// Nanoseconds in one tick; none where a tick is no whole number of them, or the clock has an offset.
+    /// Returns the nanoseconds in one tick; none if a tick is not a whole number of them, or if the clock has an
+    /// offset.
     fn unit_ns(self) -> Option<u64> {
         let exponent = 9_u32.checked_sub(u32::from(self.exponent))?;
         (!self.binary && self.offset_ns == 0).then(|| 10_u64.pow(exponent))
@@ -78,7 +79,7 @@ impl Clock {
     }
 }
 
-/// A bound on memory: no real capture has more interfaces, or longer names of them.
+/// A limit on memory: no real capture has more interfaces, or longer names.
 const MOST_INTERFACES: usize = 10_000;
 const LONGEST_NAME: usize = 1024;
 
@@ -111,7 +112,7 @@ impl Pcapng {
                     clock.binary = unit & 0x80 != 0;
                     clock.exponent = unit & 0x7f;
                 }
-                // In bytes; drafts of the format had bits.
+                // In bytes; drafts of the format specified bits.
                 (13, &[length, ..]) => {
                     fcs = u32::from(if length < 16 { length } else { length / 8 });
                 }
@@ -147,8 +148,8 @@ impl Pcapng {
             return;
         };
         for (code, value) in options(order, body.get(12..).unwrap_or_default()) {
-            // The counters are totals since the start: the last block counts.
-            // A count that does not fit the table is none.
+            // The counters are totals since the start: the last block is valid. A count that does not fit the table is
+            // ignored.
             let count = order
                 .u64(value, 0)
                 .filter(|&count| i64::try_from(count).is_ok());
@@ -162,7 +163,7 @@ impl Pcapng {
     }
 }
 
-/// The options in `bytes` as (code, value), up to the end mark or the first that does not fit.
+/// Returns the options in `bytes` as (code, value), up to the end mark or the first one that does not fit.
 pub(super) fn options(order: ByteOrder, mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let code = order.u16(bytes, 0)?;

@@ -1,4 +1,4 @@
-//! pcapng to records: every block type that carries packets, several sections and interfaces.
+//! Reads records from pcapng: every block type that carries packets, several sections and interfaces.
 //!
 //! Format: draft-ietf-opsawg-pcapng.
 
@@ -20,7 +20,7 @@ const SIMPLE_PACKET: u32 = 3;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
-/// Where packets without a time come first: how far behind the first one a time is looked for.
+/// If the first packets have no time: how many bytes from the first one on are searched for a time.
 const AHEAD: usize = 64 << 10;
 
 /// A whole block.
@@ -39,18 +39,18 @@ pub(crate) struct Pcapng {
     frames: Vec<Frames>,
     /// Counts of packets of interfaces that no block describes.
     undescribed: Option<Box<Interface>>,
-    /// For the fast way, if that is taken.
+    /// For the fast path, if it is enabled.
     usual: Vec<Usual>,
     without_fast: bool,
     /// Index of the current section's first interface.
     first: usize,
-    /// Time of the packet before: what a packet is given that has none, or one out of range. Not known before the
+    /// Time of the previous packet, which is given to a packet without a time or with one out of range. None before the
     /// first packet.
     last_time: Option<i64>,
 }
 
 impl Pcapng {
-    /// `without_fast`: each block is read the long way.
+    /// `without_fast`: each block is read on the general path.
     pub(crate) fn new(without_fast: bool) -> Self {
         Self {
             without_fast,
@@ -99,7 +99,7 @@ impl Pcapng {
         (at, Status::Full)
     }
 
-    /// Reads the block at the start of `rest`; its length.
+    /// Reads the block at the start of `rest`; returns its length.
     fn block(
         &mut self,
         rest: &[u8],
@@ -154,13 +154,13 @@ impl Pcapng {
                 out.push(record);
             }
             INTERFACE_STATISTICS => self.statistics(body),
-            // Names, secrets, journals, custom blocks: no packets in them.
+            // Names, secrets, journals, custom blocks: they contain no packets.
             _ => {}
         }
         Ok(length)
     }
 
-    /// The block at the start of `rest`; `short` is the damage if the end of the file cuts it.
+    /// Returns the block at the start of `rest`; `short` makes the error for a block that is not complete.
     fn framed<'a>(
         &self,
         rest: &'a [u8],
@@ -175,7 +175,7 @@ impl Pcapng {
                 format!("12 to {MAX_LARGE_RECORD}"),
             )));
         }
-        // A multiple of 4; some writers pad the block and do not count it.
+        // Round up to a multiple of 4: some writers pad the block but do not count the padding.
         let stated = length;
         let length = stated.next_multiple_of(4) as usize;
         let Some(block) = rest.get(..length) else {
@@ -203,7 +203,7 @@ mod tests {
             |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|it| it.to_le_bytes()).collect() };
         let mut bytes = words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28]);
         bytes.extend(words(&[1, 20, 1, 0, 20]));
-        // A packet of 5 bytes: 37 of the block, padded to 40.
+        // A packet of 5 bytes: the block has 37, padded to 40.
         for _ in 0..2 {
             bytes.extend(words(&[6, 37, 0, 0, 7, 5, 5]));
             bytes.extend([1, 2, 3, 4, 5, 0, 0, 0]);
@@ -229,7 +229,7 @@ mod tests {
         let times = |blocks: &[&[u8]]| {
             let bytes = blocks.concat();
             let (mut reader, mut records) = (Pcapng::default(), Vec::new());
-            // Not the whole file at first: it asks for more rather than be wrong.
+            // Given only part of the file, the reader asks for more rather than return a wrong time.
             let (used, status) = reader.fill(&bytes[..70], false, &mut records, 9);
             assert_eq!(status, Status::Need(AHEAD));
             assert_eq!(

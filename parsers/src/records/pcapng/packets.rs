@@ -1,20 +1,20 @@
-//! Packet blocks to records: their times, lengths and options.
+//! Turns packet blocks into records: their times, lengths and options.
 
 use super::interfaces::options;
 use super::{AHEAD, ENHANCED_PACKET, OBSOLETE_PACKET, Pcapng, SIMPLE_PACKET};
 use crate::common::error::Fault;
 use crate::records::{Interface, Record, Status, UNDESCRIBED, longest_record, without_fcs};
 
-/// When a packet was captured, by its block.
+/// When a packet was captured, according to its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stamp {
     At(i64),
-    /// A Simple Packet Block has none.
+    /// A Simple Packet Block has no time.
     Without,
     OutOfRange,
 }
 
-/// What the options of a packet block say.
+/// The options of a packet block.
 #[derive(Default)]
 struct PacketOptions {
     /// How many packets were lost before it on its interface.
@@ -25,7 +25,7 @@ struct PacketOptions {
 }
 
 impl Pcapng {
-    /// The record of a packet block, which begins at `at` of the window and with `rest` of it.
+    /// Returns the record of a packet block, which begins at `at` of the window; `rest` is the window from there on.
     pub(super) fn record(
         &mut self,
         kind: u32,
@@ -49,10 +49,10 @@ impl Pcapng {
         Ok(record)
     }
 
-    /// The first time of a packet among the blocks in `bytes`; 0 where there is none.
+    /// Returns the first time of a packet among the blocks in `bytes`; 0 if there is none.
     #[cold]
     fn first_time(&self, bytes: &[u8]) -> i64 {
-        /// No packet has this one.
+        /// No packet has this time.
         const NONE: i64 = i64::MIN;
         let mut reader = Self {
             last_time: Some(NONE),
@@ -69,7 +69,7 @@ impl Pcapng {
         0
     }
 
-    /// The packet of a block, and its time, which the record does not hold yet.
+    /// Returns the packet of a block and its time, which is not in the record yet.
     fn packet(&self, kind: u32, body: &[u8], at: usize) -> Result<(Record, Stamp), Status> {
         let order = self.order;
         let header = if kind == SIMPLE_PACKET { 4 } else { 20 };
@@ -126,12 +126,12 @@ impl Pcapng {
         Ok((record, stamp))
     }
 
-    /// Bytes of frame check sequence behind the packets of an interface, where their blocks do not say.
+    /// Returns the length in bytes of the FCS of an interface's packets, for blocks that do not state one.
     fn fcs(&self, interface: u32) -> u32 {
         self.frames.get(interface as usize).map_or(0, |it| it.fcs)
     }
 
-    /// The options of a packet block.
+    /// Reads the options of a packet block.
     fn packet_options(&self, kind: u32, body: &[u8], captured: u32) -> PacketOptions {
         let order = self.order;
         let mut found = PacketOptions::default();
@@ -145,8 +145,7 @@ impl Pcapng {
         let behind = 20 + captured.next_multiple_of(4) as usize;
         for (code, value) in options(order, body.get(behind..).unwrap_or_default()) {
             match code {
-                // Flags: two bits of them are the direction, 2 for outbound, and four the length of the FCS, 0 where that is
-                // not known.
+                // Flags: two bits are the direction, 2 for outbound; four bits are the length of the FCS, 0 if unknown.
                 2 => {
                     let flags = order.u32(value, 0).unwrap_or_default();
                     found.is_outgoing = flags & 3 == 2;
@@ -167,7 +166,7 @@ impl Pcapng {
         found
     }
 
-    /// Counts what is odd about a packet of an interface.
+    /// Counts the irregularities of a packet of an interface.
     fn count_odd(&mut self, index: u32, stamp: Stamp, lost: Option<u64>, fcs: u32) {
         let interface = match self.interfaces.get_mut(index as usize) {
             Some(interface) => interface,
