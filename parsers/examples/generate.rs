@@ -37,7 +37,7 @@ fn main() -> std::io::Result<()> {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     let mut time = 1_700_000_000_000_000_000_u64;
     for _ in 0..packets {
-        // xorshift: the same file every time.
+        // xorshift: generates the same file every time.
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
@@ -54,7 +54,7 @@ fn main() -> std::io::Result<()> {
     out.flush()
 }
 
-/// SYN, SYN-ACK, then two full segments for each acknowledgement.
+/// Writes SYN, SYN-ACK, then two full segments for each acknowledgement.
 fn write_packet(
     out: &mut impl Write,
     connection: &mut Connection,

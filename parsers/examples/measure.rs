@@ -1,4 +1,4 @@
-//! Times the parser on files in memory's cache: packets per second of user and system time.
+//! Times the parser on files in the page cache: packets per second of user and system time.
 //!
 //! `cargo run --release -p flowsweep-parsers --example measure -- [--packets] [--two] [--without=TABLE]...
 //! [--without-fast=WAY]... [--folder=FOLDER] FILE...`; `--list-fast-ways` lists what a WAY may be. The tables go to FOLDER;
@@ -55,7 +55,7 @@ fn main() -> Result<(), Error> {
             let _ = std::fs::remove_file(folder.join(format!("{}.parquet", table.name())));
         }
         let mut layout = Layout::flat(&folder, &options.tables);
-        layout.synced = false; // the parser is timed, and not the disk
+        layout.synced = false; // the benchmark times the parser, not the disk
         let start = Instant::now();
         let mut sink = Folder::create(layout)?;
         let summary = flowsweep_parsers::run(

@@ -1,15 +1,16 @@
-//! Packet captures to Arrow batches and Parquet tables.
+//! Turns packet captures into Arrow batches and Parquet tables.
 //!
-//! The stages are folders, in the order of the data: `source` gives windows of the plain bytes of a file, a pipe or a
+//! The stages are folders, in the order of the data: `source` returns windows of the plain bytes of a file, a pipe or a
 //! compressed stream, `records` finds the packets in them, `decode` reads their headers, `capture` merges files by time
-//! into chunks of packets, `sift` looks closely at captures that need it, `track` finds the connection of each packet and follows TCP, `tables` makes Arrow batches of
-//! what was counted, and `table_file` writes those as Parquet ([`folder`]). `pipeline` connects them ([`run()`]);
-//! [`stream`](mod@stream) does the same for a reader of one table. `common` holds what all of them use.
+//! into chunks of packets, `sift` inspects captures that need it more closely, `track` finds the connection of each
+//! packet and follows TCP, `tables` makes Arrow batches of the counts, and `table_file` writes those as Parquet
+//! ([`folder`]). `pipeline` connects them ([`run()`]); [`stream`](mod@stream) does the same for a reader of one table.
+//! `common` contains what all of them use.
 //!
-//! `matching` puts the captures of several hosts together: where each packet was seen, and what became of it.
+//! `matching` combines the captures of several hosts: where each packet was seen, and what became of it.
 //!
-//! Packets cross from stage to stage in chunks. Reading never panics on any input, and the same input
-//! gives the same bytes.
+//! Packets pass from stage to stage in chunks. Reading never panics on any input, and the same input produces the same
+//! bytes.
 
 mod capture;
 mod common;

@@ -1,4 +1,4 @@
-//! Errors of the parser to exceptions: what, found, expected, remedy.
+//! Converts errors of the parser to exceptions: what, found, expected, remedy.
 
 use std::io::{self, ErrorKind};
 
@@ -14,7 +14,7 @@ create_exception!(
     "What the parser could not do; args are (what, found, expected, remedy), each of the last three or None."
 );
 
-/// The exception of an error.
+/// Returns the exception for an error.
 pub(crate) fn failure(error: Error) -> PyErr {
     let args = match error {
         Error::NotACapture {
@@ -71,7 +71,7 @@ pub(crate) fn failure(error: Error) -> PyErr {
 /// EMFILE, the same number on every system.
 const TOO_MANY_OPEN: i32 = 24;
 
-/// What the operating system expected where it refused, and what to do.
+/// Returns what the operating system expected when it refused, and what to do.
 fn advice(error: &io::Error) -> (Option<String>, Option<String>) {
     let (expected, remedy) = match error.kind() {
         ErrorKind::NotFound => ("a file that is there", "check the path"),

@@ -1,5 +1,5 @@
-//! An Arrow stream that keeps a file descriptor, and with it a lock, until it is released. The crate's only
-//! unsafe code: only the name of a capsule shows what it holds.
+//! An Arrow stream that keeps a file descriptor, and with it a lock, until it is released. The crate's only unsafe
+//! code: only the name of a capsule shows what it contains.
 #![allow(unsafe_code)]
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -31,19 +31,18 @@ impl RecordBatchReader for Held {
     }
 }
 
-/// The stream of a capsule, which is empty afterwards; it closes the descriptor when it is released.
+/// Moves the stream out of a capsule; the new stream closes the descriptor when it is released.
 #[pyfunction]
 pub(crate) fn held<'py>(
     py: Python<'py>,
     capsule: &Bound<'py, PyCapsule>,
     descriptor: RawFd,
 ) -> PyResult<Bound<'py, PyCapsule>> {
-    // SAFETY: the caller gives the descriptor away.
+    // SAFETY: the caller transfers ownership of the descriptor.
     let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
     let stream: NonNull<FFI_ArrowArrayStream> =
         capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast();
-    // SAFETY: the Arrow PyCapsule interface says that a capsule of this name points to such a stream, which is
-    // moved out of it.
+    // SAFETY: by the Arrow PyCapsule interface a capsule of this name points to such a stream, which is moved out.
     let stream = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let held = Held {

@@ -66,19 +66,19 @@ fn inputs(files: Vec<(PathBuf, String)>) -> Vec<Input> {
         .collect()
 }
 
-/// Names of all tables of a capture.
+/// Returns the names of all tables of a capture.
 #[pyfunction]
 fn tables() -> Vec<&'static str> {
     Table::ALL.into_iter().map(Table::name).collect()
 }
 
-/// Names of the tables that several captures of one run make together.
+/// Returns the names of the tables that several captures of one run make together.
 #[pyfunction]
 fn matched_tables() -> Vec<&'static str> {
     Table::MATCHED.into_iter().map(Table::name).collect()
 }
 
-/// Name of an IP protocol number, as the table `flows` has it.
+/// Returns the name of an IP protocol number, as in the table `flows`.
 #[pyfunction]
 fn protocol(number: u8) -> String {
     flowsweep_parsers::protocol_name(number).into_owned()
@@ -94,7 +94,7 @@ type Description = (
     &'static str,
 );
 
-/// Columns of a table as (name, type, nullable, unit, meaning, source).
+/// Returns the columns of a table as (name, type, nullable, unit, meaning, source).
 #[pyfunction]
 fn columns(table_name: &str) -> PyResult<Vec<Description>> {
     let columns = table(table_name)?.columns().iter();
@@ -113,7 +113,7 @@ fn columns(table_name: &str) -> PyResult<Vec<Description>> {
         .collect())
 }
 
-/// Fails where one of `files`, a list of (path, name), cannot be opened or is no capture.
+/// Fails if one of `files`, a list of (path, name), cannot be opened or is no capture.
 #[pyfunction]
 fn check(py: Python<'_>, files: Vec<(PathBuf, String)>) -> PyResult<()> {
     let inputs = inputs(files);
@@ -121,7 +121,7 @@ fn check(py: Python<'_>, files: Vec<(PathBuf, String)>) -> PyResult<()> {
         .map_err(failure)
 }
 
-/// The schema of a table, as the Arrow C data interface passes it.
+/// Returns the schema of a table through the Arrow C data interface.
 #[pyfunction]
 fn schema<'py>(py: Python<'py>, table_name: &str) -> PyResult<Bound<'py, PyCapsule>> {
     let schema = FFI_ArrowSchema::try_from(&*table(table_name)?.schema())
@@ -129,7 +129,7 @@ fn schema<'py>(py: Python<'py>, table_name: &str) -> PyResult<Bound<'py, PyCapsu
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
-/// One table of `files`, a list of (path, name), as the Arrow C stream interface passes it.
+/// Returns one table of `files`, a list of (path, name), through the Arrow C stream interface.
 #[pyfunction]
 #[pyo3(signature = (files, table_name, settings, *, on_damage))]
 fn stream<'py>(
@@ -152,7 +152,7 @@ fn stream<'py>(
     PyCapsule::new_with_value(py, batches, c"arrow_array_stream")
 }
 
-/// Calls `on_damage` with what was damaged. A reader of the stream must be ready for an error that Python raises.
+/// Calls `on_damage` with the damaged places. A reader of the stream must expect an error raised by Python.
 fn tell(on_damage: &Py<PyAny>, damage: &[Damage]) -> Result<(), ArrowError> {
     let called = Python::attach(|py| {
         let places = damage.iter().map(|place| describe_damage(py, place));

@@ -1,4 +1,4 @@
-//! Captures of several hosts to the tables that they make together.
+//! Matches the captures of several hosts into their common tables.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use pyo3::types::{PyDict, PyList};
 use crate::parse::{describe_damage, in_background};
 use crate::{inputs, table};
 
-/// Name, captures as (path, name), addresses, packets dropped, begin and end in ns, and the number of its kernel.
+/// Name, captures as (path, name), addresses, dropped packets, begin and end in ns, and the number of its kernel.
 type Host = (
     String,
     Vec<(PathBuf, String)>,
@@ -22,13 +22,13 @@ type Host = (
     Option<usize>,
 );
 
-/// Numbers of two hosts, a time by the second one's clock, and how far that is ahead, at least and at most, in ns.
+/// Numbers of two hosts, a time by the second one's clock, and the least and most that it is ahead, in ns.
 type Readings = Vec<(u16, u16, i64, (i64, i64))>;
 
-/// Matches the captures of `hosts` into Parquet files; a summary.
+/// Matches the captures of `hosts` into Parquet files; returns a summary.
 #[pyfunction]
 #[pyo3(signature = (hosts, readings, places, *, window_ns, window_packets, notes, progress))]
-#[allow(clippy::too_many_arguments)] // Keyword arguments of Python.
+#[allow(clippy::too_many_arguments)] // keyword arguments of Python
 pub(crate) fn match_captures(
     py: Python<'_>,
     hosts: Vec<Host>,
@@ -75,7 +75,7 @@ pub(crate) fn match_captures(
         window_packets,
     };
     let summary = in_background(py, progress.as_ref(), move |state| {
-        // Before anything is written.
+        // These checks come before anything is written.
         options.check()?;
         for point in &points {
             flowsweep_parsers::check(&point.inputs)?;

@@ -1,4 +1,4 @@
-//! Captures to Parquet files, on another thread than Python's, so that signals and progress come through.
+//! Parses captures into Parquet files on a thread other than Python's, so that signals and progress are handled.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use crate::failure::{ParseError, failure};
 use crate::settings::Settings;
 use crate::{inputs, table};
 
-/// Time from one look for signals to the next.
+/// Time between two checks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Parses `files`, a list of (path, name), as one capture into Parquet files; a summary.
+/// Parses `files`, a list of (path, name), as one capture into Parquet files; returns a summary.
 #[pyfunction]
 #[pyo3(signature = (files, places, settings, *, threads, manifests, notes, progress, process_ends=false, synced=true, memory=None))]
 #[allow(clippy::too_many_arguments)]
@@ -73,7 +73,7 @@ pub(crate) fn parse(
     Ok(describe(py, &outcome?)?.unbind())
 }
 
-/// Does `work` on another thread, and looks for signals and reports progress meanwhile.
+/// Runs `work` on another thread; meanwhile checks for signals and reports progress.
 pub(crate) fn in_background<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -130,7 +130,7 @@ fn work(
     layout: Layout,
     state: &Progress,
 ) -> Result<Summary, Error> {
-    // Before anything is written.
+    // These checks come before anything is written.
     options.check()?;
     flowsweep_parsers::check(inputs)?;
     let mut folder = Folder::create(layout)?;
@@ -156,7 +156,7 @@ fn describe<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDi
     Ok(about)
 }
 
-/// A damaged place in a capture as a Python dictionary.
+/// Returns a damaged place in a capture as a Python dictionary.
 pub(crate) fn describe_damage<'py>(
     py: Python<'py>,
     place: &Damage,

@@ -1,4 +1,4 @@
-//! Plain bytes of a file, and patterns in them.
+//! Plain bytes of a file, and counts of patterns in them.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,25 +28,25 @@ impl Unpacked {
         Ok(Self(Mutex::new(bytes)))
     }
 
-    /// The next part; empty at the end.
+    /// Reads the next part; empty at the end.
     fn part<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         py.detach(|| self.lock().advance());
         PyBytes::new(py, self.lock().part())
     }
 
-    /// Why the file ended before its end, if it did.
+    /// Returns why reading stopped before the end of the file, if it did.
     fn fault(&self) -> Option<String> {
         self.lock().fault()
     }
 
-    /// Bytes of the file as it is stored that were read so far.
+    /// The bytes read so far of the file as it is stored.
     #[getter]
     fn consumed(&self) -> u64 {
         self.lock().consumed()
     }
 }
 
-/// How often a pattern of one or two bytes stands in `bytes`; occurrences may overlap.
+/// Counts occurrences of a pattern of one or two bytes in `bytes`; they may overlap.
 #[pyfunction]
 pub(crate) fn count(py: Python<'_>, bytes: &[u8], pattern: &[u8]) -> PyResult<usize> {
     let (first, second) = match *pattern {

@@ -1,4 +1,4 @@
-//! A plain file to windows, which several threads read side by side and one takes in their order.
+//! Splits a plain file into windows, which several threads read in parallel and one thread takes in order.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,22 +8,22 @@ use super::open_input::read_at;
 
 /// Bytes of a window.
 pub(super) const WINDOW: usize = 256 << 10;
-/// Room in front of a window, for the rest of the one before.
+/// Room before a window for the remainder of the previous one.
 pub(super) const FRONT: usize = 64 << 10;
-/// Windows that are read, or wait to be taken, at most.
+/// Most windows that are being read or wait to be taken.
 const WINDOWS: usize = 4;
 
-/// Where a window's bytes are read to.
+/// A buffer for the bytes of a window.
 #[derive(Default)]
 pub(super) struct Room {
     pub bytes: Vec<u8>,
-    /// The thread that reads into it, in whose cache it is: another one would fetch all of it from there, only
-    /// to write over it.
+    /// The thread that reads into the buffer and has it in its cache: another thread would fetch all of it from there,
+    /// only to overwrite it.
     reader: Option<usize>,
 }
 
 impl Room {
-    /// `length` bytes for this thread to read into.
+    /// Allocates `length` bytes for this thread to read into.
     pub(super) fn new(length: usize) -> Self {
         Self {
             bytes: vec![0; length],
@@ -32,7 +32,7 @@ impl Room {
     }
 }
 
-/// Rooms that are free.
+/// Free buffers.
 #[derive(Default)]
 pub(super) struct FreeRooms(Vec<Room>);
 
@@ -43,7 +43,7 @@ impl FreeRooms {
         }
     }
 
-    /// This thread's own, the latest; another's only where many are free.
+    /// Takes this thread's latest buffer; that of another thread only if many are free.
     pub(super) fn take(&mut self) -> Option<Room> {
         let reader = rayon::current_thread_index();
         let own = self.0.iter().rposition(|room| room.reader == reader);
@@ -56,16 +56,16 @@ impl FreeRooms {
     }
 }
 
-/// Reads ahead; only where [`several_threads`](crate::common::threads::several_threads) work.
+/// Reads ahead; used only if [`several_threads`](crate::common::threads::several_threads) work.
 pub(super) struct FileAhead {
     shared: Arc<SharedFile>,
-    /// The window that is taken next.
+    /// The next window to take.
     next: u64,
 }
 
 struct SharedFile {
     file: Arc<File>,
-    /// Where the first window begins, and how many whole ones there are.
+    /// Where the first window begins, and the number of complete windows.
     begin: u64,
     windows: u64,
     state: Mutex<WindowQueue>,
@@ -74,19 +74,19 @@ struct SharedFile {
 
 #[derive(Default)]
 struct WindowQueue {
-    /// Windows before this were begun to be read, ...
+    /// Windows before this one have been started, ...
     begun: u64,
-    /// ... and those before this may be.
+    /// ... and windows before this one may be.
     wanted: u64,
-    /// Those that are read and not taken; none where less came than there was.
+    /// Windows that are read but not taken; none if fewer bytes came than expected.
     read: HashMap<u64, Option<Room>>,
     free: FreeRooms,
-    /// The next one is being waited for.
+    /// A thread waits for the next window.
     waiting: bool,
 }
 
 impl FileAhead {
-    /// Reads the bytes of `file` from `begin` to `end` ahead; `None` where they are too few for it.
+    /// Reads the bytes of `file` from `begin` to `end` ahead; returns `None` if they are too few for that.
     pub(super) fn new(file: &Arc<File>, begin: u64, end: u64) -> Option<Self> {
         let windows = end.saturating_sub(begin) / WINDOW as u64;
         (windows >= WINDOWS as u64).then(|| Self {
@@ -101,7 +101,8 @@ impl FileAhead {
         })
     }
 
-    /// The next window, behind the room in front of it; `old` is room that is free again. None where no whole one follows.
+    /// Returns the next window, with the room before it; `old` is a buffer that is free again. None if no complete
+    /// window follows.
     pub(super) fn take(&mut self, old: Room) -> Option<Room> {
         let shared = &self.shared;
         let mut state = shared.lock();
@@ -143,7 +144,7 @@ impl SharedFile {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the first window that no thread has begun, if one is wanted.
+    /// Reads the first window that no thread has started, if one is wanted.
     fn read_one<'a>(
         &'a self,
         mut state: MutexGuard<'a, WindowQueue>,

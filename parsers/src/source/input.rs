@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the bytes of one capture come from.
+/// The source of the bytes of one capture.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// A file. `name` is what tables and messages call it.
+    /// A file. `name` is its name in tables and messages.
     File {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// What it is called.
+        /// Its name.
         name: String,
     },
     /// The standard input.
@@ -19,13 +19,13 @@ pub enum Input {
     Bytes {
         /// The capture.
         bytes: Arc<[u8]>,
-        /// What it is called.
+        /// Its name.
         name: String,
     },
 }
 
 impl Input {
-    /// A file called by the path as given; `-` is the standard input.
+    /// Returns a file whose name is its path; `-` is the standard input.
     pub fn from_path(path: &Path) -> Self {
         if path.as_os_str() == "-" {
             return Self::Stdin;
@@ -36,11 +36,11 @@ impl Input {
         }
     }
 
-    /// Whether it can be read only once: the standard input, a named pipe, `<(zcat FILE)` of a shell.
+    /// Whether the input can be read only once: the standard input, a named pipe, `<(zcat FILE)` of a shell.
     pub(crate) fn is_stream(&self) -> bool {
         match self {
             Self::Stdin => true,
-            // What cannot be looked at is not opened either, which tells why.
+            // If the metadata cannot be read, opening fails as well and reports why.
             Self::File { path, .. } => {
                 std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir())
             }
@@ -48,7 +48,7 @@ impl Input {
         }
     }
 
-    /// What tables and messages call this input.
+    /// Returns the name of this input in tables and messages.
     pub fn name(&self) -> &str {
         match self {
             Self::File { name, .. } | Self::Bytes { name, .. } => name,

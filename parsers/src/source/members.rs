@@ -1,4 +1,4 @@
-//! Compressed streams that follow each other in one input: members of gzip and bzip2, frames of LZ4.
+//! Consecutive compressed streams in one input: members of gzip and bzip2, frames of LZ4.
 
 use std::io::{self, BufRead, Read};
 
@@ -9,7 +9,7 @@ use lz4_flex::frame::FrameDecoder;
 /// Bytes that are read at a time.
 const ROOM: usize = 64 << 10;
 
-/// An input that can be looked at before it is read.
+/// An input that can be peeked at.
 pub(super) struct Peeked<R> {
     inner: R,
     bytes: Vec<u8>,
@@ -27,7 +27,7 @@ impl<R: Read> Peeked<R> {
         }
     }
 
-    /// The next `count` bytes; fewer only at the end.
+    /// Returns the next `count` bytes; fewer only at the end.
     fn peek(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.end - self.begin < count {
             if self.begin > 0 {
@@ -80,7 +80,7 @@ impl<R: Read> Read for Peeked<R> {
     }
 }
 
-/// Reads from `member`; where it ends, from the one that `next` makes of it.
+/// Reads from `member`; at its end, from the member that `next` returns.
 fn read_members<M: Read>(
     member: &mut Option<M>,
     buffer: &mut [u8],
@@ -98,11 +98,11 @@ fn read_members<M: Read>(
     Ok(0)
 }
 
-/// bzip2. A member without content is stepped over: its decoder would take megabytes, and a fifth of a millisecond, for
-/// 14 bytes.
+/// Unpacks bzip2. Empty members are skipped: a decoder would take megabytes, and a fifth of a millisecond, for 14
+/// bytes.
 pub(super) struct Bzip2<R: Read>(Option<BzDecoder<Peeked<R>>>);
 
-/// A member without content is the magic number, a digit, and the end with the checksum of nothing.
+/// An empty member is the magic number, a digit, and the end mark with the checksum of no data.
 const EMPTY_MEMBER: usize = 14;
 const EMPTY_END: [u8; 10] = [0x17, 0x72, 0x45, 0x38, 0x50, 0x90, 0, 0, 0, 0];
 
@@ -111,7 +111,7 @@ impl<R: Read> Bzip2<R> {
         Self::next(Peeked::new(input)).map(Self)
     }
 
-    /// The first member that has content, or is not whole.
+    /// Returns a decoder for the first member that is not empty or not complete.
     fn next(mut input: Peeked<R>) -> io::Result<Option<BzDecoder<Peeked<R>>>> {
         loop {
             let next = input.peek(EMPTY_MEMBER)?;
@@ -132,7 +132,7 @@ impl<R: Read> Read for Bzip2<R> {
     }
 }
 
-/// gzip. Zeros behind the last member are no part of it, as for gzip(1): tapes and some file systems fill their blocks
+/// Unpacks gzip. Zeros after the last member are ignored, as in gzip(1): tapes and some file systems pad their blocks
 /// with them.
 pub(super) struct Gzip<R: Read>(Option<GzDecoder<Peeked<R>>>);
 
@@ -141,7 +141,7 @@ impl<R: Read> Gzip<R> {
         Self(Some(GzDecoder::new(Peeked::new(input))))
     }
 
-    /// The next member, if there is one.
+    /// Returns a decoder for the next member, if there is one.
     fn next(mut input: Peeked<R>) -> io::Result<Option<GzDecoder<Peeked<R>>>> {
         let next = input.peek(1)?;
         if next == [0] {
@@ -149,7 +149,7 @@ impl<R: Read> Gzip<R> {
             if input.peek(1)?.is_empty() {
                 return Ok(None);
             }
-            // Zeros between members are none that gzip(1) knows.
+            // gzip(1) does not accept zeros between members either.
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
                 "zeros and then other bytes behind the compressed ones",
@@ -165,14 +165,14 @@ impl<R: Read> Read for Gzip<R> {
     }
 }
 
-/// LZ4, whose decoder reports the end of input at the end of each frame. It does so too where the input ends between
-/// two blocks, so that such an end is hidden from it.
+/// Unpacks LZ4. The decoder reports the end of input at the end of each frame, but also if the input ends between two
+/// blocks: `Unended` turns that end into an error.
 pub(super) struct Lz4<R: Read> {
     frame: FrameDecoder<Unended<R>>,
     ended: bool,
 }
 
-/// An input that fails where it ends: a complete frame never reads that far.
+/// An input that fails at its end: a complete frame never reads that far.
 struct Unended<R>(Peeked<R>);
 
 impl<R: Read> Read for Unended<R> {
@@ -215,7 +215,7 @@ mod tests {
 
     use super::*;
 
-    /// A source that gives few bytes at a time.
+    /// A source that returns few bytes at a time.
     struct Slow<'a>(&'a [u8], usize);
 
     impl Read for Slow<'_> {
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn an_lz4_frame_that_is_cut_anywhere_is_not_whole() {
-        // Blocks of 64 KiB, of which some pack and some do not.
+        // Blocks of 64 KiB, some of which can be compressed and some not.
         let plain: Vec<u8> = (0..200_000_u32)
             .map(|at| (at.wrapping_mul(at) >> (at >> 15)) as u8)
             .collect();
@@ -287,12 +287,12 @@ mod tests {
             let members = parts.iter().zip(&plain).flat_map(|(&(_, level), plain)| bzip2(plain, level));
             let mut packed: Vec<u8> = members.collect();
             prop_assert_eq!(all(Bzip2::new(Slow(&packed, step)).expect("opened")).expect("unpacked"), plain.concat());
-            // An input that begins with the magic number of LZ4 has a frame.
+            // The magic number of LZ4 promises at least one frame.
             if !plain.is_empty() {
                 let frames: Vec<u8> = plain.iter().flat_map(|plain| lz4(plain)).collect();
                 prop_assert_eq!(all(Lz4::new(Slow(&frames, step))).expect("unpacked"), plain.concat());
             }
-            // What is cut is no end.
+            // A member that is cut short is an error.
             if let Some(cut) = cut {
                 packed.extend(&bzip2(&[], 9)[..cut]);
                 prop_assert!(all(Bzip2::new(Slow(&packed, step)).expect("opened")).is_err());

@@ -1,4 +1,4 @@
-//! A file, a pipe or a compressed stream to windows of plain bytes.
+//! Turns a file, a pipe or a compressed stream into windows of plain bytes.
 
 mod ahead;
 mod compression;

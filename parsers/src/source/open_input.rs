@@ -1,4 +1,4 @@
-//! An input to its plain bytes, whatever it is and however it is compressed.
+//! Opens an input as plain bytes, whatever it is and however it is compressed.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Cursor, Read};
@@ -15,12 +15,12 @@ use crate::source::Input;
 pub(super) struct OpenInput {
     pub reader: ByteReader,
     pub compressed: bool,
-    /// Length of the plain input where it is known.
+    /// Length of the plain input, if it is known.
     pub length: Option<u64>,
     file: Option<Watched>,
 }
 
-/// Which file it is, and its length at opening: no more of it is read.
+/// The identity of a file, and its length at opening: no more of it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     device: u64,
@@ -44,7 +44,7 @@ impl Stamp {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Whether what this one had is still there: nothing was written, or more was appended.
+    /// Whether the file still contains what it had at this stamp: it is unchanged, or longer.
     fn is_start_of(&self, now: &Self) -> bool {
         self.is_same_file(now)
             && (self.length < now.length
@@ -60,7 +60,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// What happened to it since.
+    /// Describes what happened to the file since it was opened.
     fn changed(&self) -> Option<String> {
         let now = Stamp::read(&self.file.metadata().ok()?);
         let (before, length) = (self.opened.length, now.length);
@@ -83,12 +83,12 @@ impl Watched {
     }
 }
 
-/// Bytes that come one after the other.
+/// Bytes that can only be read in order.
 pub(super) type Stream = Box<dyn Read + Send>;
 
 pub(super) enum ByteReader {
     Stream(Stream),
-    /// A plain file: any part of it can be read.
+    /// A plain file: any part can be read.
     File(Positioned),
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Positioned {
     pub file: Arc<File>,
     /// Offset of the next byte.
     pub at: u64,
-    /// What there was at opening.
+    /// Its length at opening.
     length: u64,
     consumed: Arc<AtomicU64>,
 }
@@ -115,8 +115,8 @@ impl<R: Read> Read for Counted<R> {
 }
 
 impl OpenInput {
-    /// Opens `input` and looks at its first bytes to learn how it is compressed. To `consumed` the bytes of the
-    /// input as stored are added, for progress.
+    /// Opens `input` and detects its compression by its first bytes. Adds the bytes read from the input as stored to
+    /// `consumed`, for progress.
     pub(crate) fn open(
         input: &Input,
         consumed: Arc<AtomicU64>,
@@ -193,7 +193,7 @@ impl OpenInput {
         })
     }
 
-    /// What is wrong with a file that is no longer as it was at opening.
+    /// Describes how a file differs from its state at opening, if it does.
     pub(super) fn changed(&self) -> Option<Fault> {
         let file = self.file.as_ref()?;
         let found = file.changed()?;
@@ -239,7 +239,7 @@ impl OpenInput {
 }
 
 impl ByteReader {
-    /// As [`Read::read`].
+    /// Reads like [`Read::read`].
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Stream(reader) => reader.read(buffer),
@@ -255,14 +255,14 @@ impl ByteReader {
 }
 
 impl Positioned {
-    /// Goes on behind `bytes` more.
+    /// Moves on by `bytes`.
     pub(super) fn skip(&mut self, bytes: u64) {
         self.at += bytes;
         self.consumed.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
-/// Fills `buffer` with what lies in `file` from offset `at` on; less only at the end.
+/// Fills `buffer` with the bytes of `file` from offset `at` on; less only at the end or before an error.
 pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut got = 0;
     while got < buffer.len() {
@@ -270,7 +270,7 @@ pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usi
             Ok(0) => break,
             Ok(read) => got += read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // What came before is handed on; the next read meets it again.
+            // Bytes before the error are returned; the next read meets the error again.
             Err(error) if got == 0 => return Err(error),
             Err(_) => break,
         }

@@ -1,4 +1,4 @@
-//! An input that is no capture, such as a log, to its plain bytes.
+//! Plain bytes of an input that is not a capture, such as a log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use crate::source::Source;
 /// Bytes read at a time.
 const ROOM: usize = 1 << 20;
 
-/// The plain bytes of an input, one part after the other; unpacked if it is compressed.
+/// The plain bytes of an input, part by part; unpacked if it is compressed.
 pub struct UnpackedBytes {
     source: Source,
     consumed: Arc<AtomicU64>,
@@ -18,7 +18,7 @@ pub struct UnpackedBytes {
 }
 
 impl UnpackedBytes {
-    /// Opens `input` and looks at its first bytes to learn how it is compressed.
+    /// Opens `input` and detects its compression by its first bytes.
     pub fn open(input: &Input) -> Result<Self, Error> {
         let consumed = Arc::default();
         Ok(Self {
@@ -28,7 +28,7 @@ impl UnpackedBytes {
         })
     }
 
-    /// Reads on: [`UnpackedBytes::part`] is the next part then.
+    /// Reads the next part, which [`UnpackedBytes::part`] then returns.
     pub fn advance(&mut self) {
         let used = if self.begun {
             self.source.bytes().len()
@@ -39,23 +39,23 @@ impl UnpackedBytes {
         self.source.advance(used, 1);
     }
 
-    /// The part that was read last; empty at the end.
+    /// Returns the part that was read last; empty at the end.
     pub fn part(&self) -> &[u8] {
         self.source.bytes()
     }
 
-    /// Why the input ended before its end, if it did.
+    /// Returns why reading stopped before the end of the input, if it did.
     pub fn fault(&mut self) -> Option<String> {
         self.source.fault().map(|fault| fault.found)
     }
 
-    /// Bytes of the input as it is stored that were read so far.
+    /// Returns the bytes read so far of the input as it is stored.
     pub fn consumed(&self) -> u64 {
         self.consumed.load(Ordering::Relaxed)
     }
 }
 
-/// How often one byte, or two in a row, stand in `bytes`; occurrences of two may overlap.
+/// Counts occurrences of one byte, or of two in a row, in `bytes`; those of two may overlap.
 ///
 /// The sums of 255 places fit a byte, which lets the compiler compare many bytes at once:
 /// about ten times as fast as `bytes.count` of Python 3.11.

@@ -1,4 +1,4 @@
-//! A compressed stream to windows: one thread at a time unpacks ahead, another takes them in their order.
+//! Splits a compressed stream into windows: one thread at a time unpacks ahead, another takes them in order.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -7,18 +7,18 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::ahead::{FRONT, FreeRooms, Room, WINDOW};
 use super::open_input::Stream;
 
-/// Windows that wait to be taken, at most: those of a chunk of packets. With half as many the thread that
-/// unpacks, which is what takes longest, has nothing to do while another one counts.
+/// Most windows that wait to be taken: as many as a chunk of packets needs. With half as many, the thread that unpacks,
+/// which is the bottleneck, would be idle while another thread counts.
 const WINDOWS: usize = 8;
 
-/// A part of the stream, behind [`FRONT`] bytes of room.
+/// A part of the stream, after [`FRONT`] bytes of room.
 pub(super) struct Window {
     pub room: Room,
-    /// The stream ends behind it, and how.
+    /// If the stream ends after this window: how it ended.
     pub end: Option<io::Result<()>>,
 }
 
-/// Reads ahead; only where [`several_threads`](crate::common::threads::several_threads) work.
+/// Reads ahead; used only if [`several_threads`](crate::common::threads::several_threads) work.
 pub(super) struct Unpacking(Arc<SharedStream>);
 
 struct SharedStream {
@@ -27,15 +27,15 @@ struct SharedStream {
 }
 
 struct StreamQueue {
-    /// The stream; `None` while a thread reads from it, and behind its end.
+    /// The stream; `None` while a thread reads from it, and after its end.
     stream: Option<Stream>,
     read: VecDeque<Window>,
-    /// Number of windows that are read before they are taken.
+    /// Number of windows to read before they are taken.
     wanted: usize,
     free: FreeRooms,
-    /// A thread was asked to read on, and has not begun.
+    /// A task to read on is scheduled and has not begun.
     is_scheduled: bool,
-    /// The next one is being waited for.
+    /// A thread waits for the next window.
     waiting: bool,
 }
 
@@ -54,7 +54,7 @@ impl Unpacking {
         }))
     }
 
-    /// The next window; `old` is room that is free again. None follows the one that reports the end.
+    /// Returns the next window; `old` is a buffer that is free again. None follows the one that reports the end.
     pub(super) fn take(&mut self, old: Room) -> Window {
         let mut state = self.0.lock();
         state.free.put(old);

@@ -1,4 +1,4 @@
-//! A window on the plain bytes of an input, which moves forward.
+//! A window on the plain bytes of an input; it moves forward.
 
 use std::io;
 use std::ops::Range;
@@ -16,12 +16,12 @@ use crate::source::Input;
 
 /// Bytes read at a time: they should still be in the processor's cache when they are decoded.
 const WINDOW: usize = 256 << 10;
-/// The same at least, where very many files are read by turns: ...
+/// The minimum, when very many files are read in turn: ...
 const SMALLEST_WINDOW: usize = 8 << 10;
-/// ... what the cache holds, of which each further file gets a smaller part.
+/// ... the size of the cache, which all open files share.
 const SHARED: usize = 1 << 20;
 
-/// Bytes to read at a time of a file that is opened beside `open` others.
+/// Returns how many bytes to read at a time from a file while `open` others are open.
 pub(crate) fn window(open: usize) -> usize {
     (SHARED / (open + 1)).clamp(SMALLEST_WINDOW, WINDOW)
 }
@@ -29,12 +29,12 @@ pub(crate) fn window(open: usize) -> usize {
 /// An opened input: a window on its plain bytes that moves forward.
 pub(crate) struct Source {
     input: OpenInput,
-    /// Room for the window; it lies in `held`.
+    /// The buffer; the window is its part `held`.
     buffer: Room,
     held: Range<usize>,
-    /// Other threads read what follows.
+    /// Windows that other threads read ahead.
     ahead: Option<Ahead>,
-    /// Room for one of its windows.
+    /// A buffer for one of their windows.
     spare: Room,
     /// Offset of the window's first byte in the plain input.
     start: u64,
@@ -51,9 +51,9 @@ enum Ahead {
 }
 
 impl Source {
-    /// Opens `input` and looks at its first bytes to learn how it is compressed. `room` bytes are read at a time.
-    /// `before`: the file as it was when it was opened before; another one is an error. The bytes of the input as
-    /// stored are added to `consumed`, for progress.
+    /// Opens `input` and detects its compression by its first bytes. `room` bytes are read at a time. `before`: the
+    /// identity of the file at an earlier opening; a file that has changed is an error. The bytes read from the input
+    /// as stored are added to `consumed`, for progress.
     pub(crate) fn open(
         input: &Input,
         room: usize,
@@ -76,8 +76,8 @@ impl Source {
         })
     }
 
-    /// Moves the window's begin forward by `used` bytes and reads on: it holds at least `need` bytes then,
-    /// unless the input ends before.
+    /// Moves the start of the window forward by `used` bytes and reads on until it has at least `need` bytes or the
+    /// input ends.
     pub(crate) fn advance(&mut self, used: usize, need: usize) {
         let used = used.min(self.held.len());
         self.start += used as u64;
@@ -91,8 +91,8 @@ impl Source {
         self.read_on(need);
     }
 
-    /// As [`Self::advance`], but other threads read ahead from now on: a plain file that has enough left, or what is
-    /// compressed.
+    /// As [`Self::advance`], but from now on other threads read ahead, if enough of a plain file is left or if the
+    /// input is compressed.
     pub(crate) fn advance_ahead(&mut self, used: usize, need: usize) {
         if self.ahead.is_none() && !self.ended {
             self.ahead = match (&mut self.input.reader, self.input.length) {
@@ -103,14 +103,14 @@ impl Source {
                     let stream = std::mem::replace(stream, Box::new(io::empty()));
                     Some(Ahead::Stream(Unpacking::new(stream)))
                 }
-                // A pipe returns what it has; its writer needs time for more.
+                // A pipe returns what is available; its writer needs time for more.
                 _ => None,
             };
         }
         self.advance(used, need);
     }
 
-    /// Takes the window behind the one that is held; whether there was one.
+    /// Appends the next window that was read ahead; returns whether there was one.
     fn take_ahead(&mut self) -> bool {
         let spare = std::mem::take(&mut self.spare);
         let window = match (&mut self.ahead, &mut self.input.reader) {
@@ -122,7 +122,7 @@ impl Source {
             _ => None,
         };
         let Some(Window { room, end }) = window else {
-            // The end is near, or less came than there was: one thread finds out.
+            // The end is near, or fewer bytes came than expected: reading on in this thread finds out.
             self.ahead = None;
             return false;
         };
@@ -134,7 +134,7 @@ impl Source {
         true
     }
 
-    /// Holds what lies in `window` behind what is held.
+    /// Appends `window` to the bytes in the buffer.
     fn append(&mut self, mut window: Room) {
         let left = &self.buffer.bytes[self.held.clone()];
         if let Some(front) = FRONT.checked_sub(left.len()) {
@@ -162,7 +162,7 @@ impl Source {
         while !self.ended && (self.held.end < need || self.held.end < self.buffer.bytes.len()) {
             let bytes = &mut self.buffer.bytes;
             if self.held.end == bytes.len() {
-                // Only what really arrives is allocated: a length that a record claims allocates nothing.
+                // Memory is allocated only for bytes that arrive: the length that a record claims allocates nothing.
                 bytes.resize(bytes.len() * 2, 0);
             }
             match self.input.reader.read(&mut bytes[self.held.end..]) {
@@ -174,17 +174,17 @@ impl Source {
         }
     }
 
-    /// Nothing follows. What was read before damage is kept; the records tell where it ends.
+    /// Ends the input. Bytes read before damage are kept; the records show where they end.
     fn end(&mut self, how: io::Result<()>) {
         self.ended = true;
-        // Where the file has changed, the bytes at its end say nothing of the capture.
+        // If the file has changed, the bytes at its end say nothing about the capture.
         self.fault = self.input.changed();
         if self.fault.is_some() {
             return;
         }
         let Err(error) = how else { return };
         if is_of_memory(&error) {
-            // The work ends at its next look at the memory taken.
+            // The work ends at the next check of the memory taken.
             note_short();
         }
         self.fault = Some(if self.input.compressed {
@@ -200,38 +200,38 @@ impl Source {
         });
     }
 
-    /// The bytes in the window.
+    /// Returns the bytes in the window.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer.bytes[self.held.clone()]
     }
 
-    /// Offset of the window's first byte in the plain input.
+    /// Returns the offset of the window's first byte in the plain input.
     pub(crate) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Nothing follows behind the window.
+    /// Whether nothing follows after the window.
     pub(crate) fn is_last(&self) -> bool {
         self.ended
     }
 
-    /// Why the input ended before its end, if it did.
+    /// Returns why reading stopped before the end of the input, if it did.
     pub(crate) fn fault(&mut self) -> Option<Fault> {
         self.fault.take()
     }
 
-    /// The identity of the file; none for a pipe.
+    /// Returns the identity of the file; none for a pipe.
     pub(crate) fn stamp(&self) -> Option<Stamp> {
         self.input.stamp()
     }
 
-    /// Length of the plain input where it is known.
+    /// Returns the length of the plain input, if it is known.
     pub(crate) fn length(&self) -> Option<u64> {
         self.input.length
     }
 }
 
-/// Whether a decompressor had no memory; one that would need more than it may is damage.
+/// Whether a decompressor ran out of memory. One that needs more than its limit is damage instead.
 fn is_of_memory(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::OutOfMemory
         || error.get_ref().is_some_and(|inner| {
@@ -247,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// Moves the window forward to the end; all bytes, and how often some were read ahead.
+    /// Moves the window forward to the end; returns all bytes, and how often some were read ahead.
     fn rest(source: &mut Source, step: usize) -> (Vec<u8>, i64) {
         let (mut found, mut ahead) = (Vec::new(), 0);
         let (mut used, mut need) = (0, 1);
@@ -260,7 +260,7 @@ mod tests {
             assert!(known >= need || source.is_last());
             assert_eq!(source.start(), found.len() as u64);
             ahead += i64::from(source.ahead.is_some());
-            // Some bytes are left each time, as of a record that is not there whole.
+            // Some bytes are left each time, as of an incomplete record.
             let left = if source.is_last() { 0 } else { step.min(known) };
             used = known - left;
             need = left + 1 + left / 2;
@@ -273,7 +273,7 @@ mod tests {
         (0..length).map(|at| (at % 251) as u8).collect()
     }
 
-    /// Whether it was unpacked ahead; all bytes, and why these are not all.
+    /// Returns whether the input was unpacked ahead, its bytes, and the fault if they are incomplete.
     fn unpacked(bytes: &Arc<[u8]>, step: usize, threads: usize) -> (bool, Vec<u8>, Option<Fault>) {
         let input = Input::Bytes {
             bytes: Arc::clone(bytes),
@@ -326,7 +326,7 @@ mod tests {
             }
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
             let (found, ahead) = pool.install(|| rest(&mut source, step));
-            // What was in the first window stays read.
+            // The bytes of the first window are kept.
             prop_assert!(found == content(now.min(length).max(held)));
             let fault = source.fault().map(|fault| (fault.changed, fault.found));
             prop_assert_eq!(fault.is_some(), change != 0);

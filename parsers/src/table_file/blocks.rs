@@ -1,4 +1,4 @@
-//! Bytes in blocks: growing copies none, and the blocks of one column chunk are used again for the next one.
+//! Bytes in blocks: growing copies none, and the blocks of one column chunk are reused for the next one.
 
 use std::array::IntoIter;
 use std::io::{self, Read, Write};
@@ -8,16 +8,16 @@ use bytes::Bytes;
 use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
 
-/// Room of the first block, and of the largest ones.
+/// Size of the first block, and of the largest ones.
 const SMALLEST: usize = 1 << 16;
 const LARGEST: usize = 1 << 20;
 
-/// What is written is appended.
+/// A growing sequence of bytes: writes append to it.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     full: Vec<Vec<u8>>,
     length: usize,
-    /// Empty ones.
+    /// Empty blocks.
     spare: Vec<Vec<u8>>,
 }
 
@@ -26,7 +26,7 @@ impl Blocks {
         self.length
     }
 
-    /// Becomes empty; keeps its room.
+    /// Empties the blocks; keeps their memory.
     pub(super) fn clear(&mut self) {
         self.length = 0;
         self.full.iter_mut().for_each(Vec::clear);
@@ -60,10 +60,10 @@ impl Write for Blocks {
     }
 }
 
-/// Blocks one behind the other.
+/// The bytes of both sets of blocks in sequence.
 pub(super) struct Whole<'a>(pub [&'a Blocks; 2]);
 
-/// What is left of a block, and the blocks behind it.
+/// The rest of a block, and the blocks after it.
 pub(super) struct Rest<'a>(&'a [u8], Flatten<IntoIter<&'a Vec<Vec<u8>>, 2>>);
 
 impl Read for Rest<'_> {

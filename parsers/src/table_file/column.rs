@@ -1,7 +1,7 @@
-//! One column of a row group: Arrow arrays to a Parquet column chunk.
+//! Encodes one column of a row group: Arrow arrays into a Parquet column chunk.
 //!
-//! The library's own writer hashes every value of a dictionary, whatever the array knows: with it, parsing with
-//! `packets` took 1.5 times as long. The file, its end and the heads of pages are the library's.
+//! The library's own writer hashes every value of a dictionary, even though the array has its number: with it, parsing
+//! with `packets` took 1.5 times as long. The file, its footer and the page headers are the library's.
 
 use std::sync::Arc;
 
@@ -31,13 +31,13 @@ const PAGE_ROWS: usize = 1 << 14;
 pub(super) struct ColumnWriter {
     column: &'static Column,
     description: ColumnDescPtr,
-    /// The column behind it that has the same pages, and the list of its values.
+    /// The next column, if it has the same pages, and the list of its values.
     twin: Option<(&'static Column, ColumnDescPtr, ArrayRef)>,
     values: Values,
     /// Rows of the page that have a value; `unknown` counts the others.
     known: BooleanBufferBuilder,
     unknown: usize,
-    /// Room for the bytes of one.
+    /// Buffer for the bytes of one page.
     page: Vec<u8>,
     /// Pages that are full.
     pages: Pages,
@@ -46,15 +46,15 @@ pub(super) struct ColumnWriter {
     encodings: Vec<Encoding>,
 }
 
-/// The column chunk that is full, and that of its twin: the footer's entry for each, and their pages.
+/// A complete column chunk and its twin's: the footer entry of each, and their pages.
 pub(super) struct ColumnChunk {
-    /// With the page that lists its values, if it has any.
+    /// With the page that lists its values, if there is one.
     columns: [Option<(Blocks, ColumnCloseResult)>; 2],
     pages: Blocks,
 }
 
 impl ColumnChunk {
-    /// The room of its pages, empty.
+    /// Writes the chunk to `group`; returns the blocks of its pages, empty.
     pub(super) fn append_to<W: std::io::Write + Send>(
         mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
@@ -68,7 +68,7 @@ impl ColumnChunk {
 }
 
 impl ColumnWriter {
-    /// `room` for its pages, which is empty.
+    /// `room` is empty and receives the pages.
     pub(super) fn new(column: &'static Column, description: ColumnDescPtr, room: Blocks) -> Self {
         Self {
             column,
@@ -85,7 +85,7 @@ impl ColumnWriter {
         }
     }
 
-    /// `column` behind this one, whose rows are `array`, has the same pages.
+    /// Notes that the next column, `column` with rows like `array`, has the same pages.
     pub(super) fn has_twin(
         &mut self,
         column: &'static Column,
@@ -137,7 +137,7 @@ impl ColumnWriter {
         Ok(())
     }
 
-    /// Definition levels of the page: 1 where a row has a value.
+    /// Writes the definition levels of the page: 1 if a row has a value.
     fn write_levels(&self, out: &mut Vec<u8>) {
         let rows = self.known.len();
         let mut levels = Vec::new();
@@ -173,8 +173,8 @@ impl ColumnWriter {
         })
     }
 
-    /// The dictionary of `values`, and what the file's end says of a column with pages of so many bytes, compressed
-    /// and not.
+    /// Returns the dictionary of `values`, and the footer's entry for a column with pages of these sizes, compressed
+    /// and uncompressed.
     fn about(
         &self,
         column: &Column,
@@ -218,7 +218,7 @@ impl ColumnWriter {
         Ok((dictionary, about))
     }
 
-    /// None of texts: comparing every one costs more than the least and the greatest of a whole group tell.
+    /// Returns none for texts: comparing all of them costs more than the minimum and maximum of a whole row group save.
     fn statistics(&self, column: &Column, values: &Values) -> Option<Statistics> {
         let least = values.range().map(|(least, _)| least);
         let greatest = values.range().map(|(_, greatest)| greatest);

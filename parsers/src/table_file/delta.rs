@@ -1,14 +1,14 @@
-//! `DELTA_BINARY_PACKED`: integers as differences, packed at as few bits as 32 of them need (Parquet format,
+//! `DELTA_BINARY_PACKED`: integers as differences, packed with as many bits as 32 of them need (Parquet format,
 //! Encodings.md).
 
-/// Differences in a block, which share their least.
+/// Differences in a block, which share their minimum.
 const BLOCK: usize = 128;
-/// Differences that are packed at one width.
+/// Differences that are packed with one width.
 const MINIBLOCK: usize = 32;
 
 /// Values of a page, packed as they come.
 pub(super) struct Differences {
-    /// The column has 32 bits: so have the differences.
+    /// The column has 32 bits, and so have the differences.
     narrow: bool,
     first: i64,
     last: i64,
@@ -120,10 +120,10 @@ pub(super) fn varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Appends `values` at `WIDTH` bits each, the lowest bits first.
+/// Appends `values` with `WIDTH` bits each, the lowest bits first.
 fn pack<const WIDTH: usize>(values: &[i64; MINIBLOCK], out: &mut Vec<u8>) {
     let mut words = [0; MINIBLOCK];
-    // Written out, so that every shift is known when this is compiled.
+    // Unrolled, so that every shift is known at compile time.
     macro_rules! each {
         ($($index:literal)*) => {$(
             let value = values[$index] as u64;
@@ -142,7 +142,7 @@ fn pack<const WIDTH: usize>(values: &[i64; MINIBLOCK], out: &mut Vec<u8>) {
     out.extend_from_slice(&packed[..WIDTH * MINIBLOCK / 8]);
 }
 
-/// The same with a width that is known only now.
+/// The same with a width that is known only at run time.
 fn pack_at(width: u32, values: &[i64; MINIBLOCK], out: &mut Vec<u8>) {
     macro_rules! by_width {
         ($($width:literal)*) => {

@@ -1,4 +1,4 @@
-//! Different texts of a column, numbered in the order they come.
+//! Different texts of a column, numbered in order of appearance.
 
 use std::hash::BuildHasher;
 use std::ops::Range;
@@ -7,23 +7,23 @@ use foldhash::fast::RandomState;
 
 use crate::common::index::Index;
 
-/// Different values at most: their numbers have 16 bits.
+/// Most values: their numbers have 16 bits.
 const MOST: usize = 1 << 16;
-/// Bytes of them at most: a larger dictionary saves little.
+/// Most bytes of the values: a larger dictionary saves little.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The first 16 bytes of a value, and its length: mostly they are all of it.
+/// The first 16 bytes of a value, and its length: for most values these are all bytes.
 type Start = (u128, usize);
 
-/// Numbers values.
+/// Assigns numbers to values.
 pub(super) struct Dictionary {
     index: Index,
     /// The first bytes of each value.
     starts: Vec<Start>,
     places: Vec<Range<usize>>,
-    /// The values, one behind the other.
+    /// The values, concatenated.
     bytes: Vec<u8>,
-    /// Keyed at random: whoever sent the packets chose some of the values. Their numbers do not depend on it.
+    /// Keyed at random, because the senders of the packets chose some of the values. The numbers do not depend on it.
     hashing: RandomState,
 }
 
@@ -38,7 +38,7 @@ impl Dictionary {
         }
     }
 
-    /// The number of the value at `place` in `bytes`; none where the dictionary is full.
+    /// Returns the number of the value at `place` in `bytes`; none if the dictionary is full.
     #[inline]
     pub(super) fn number(&mut self, bytes: &[u8], place: Range<usize>) -> Option<u16> {
         let start = start(bytes, place.clone());
@@ -73,12 +73,12 @@ impl Dictionary {
         Some(number as u16)
     }
 
-    /// All values, in the order of their numbers.
+    /// Returns all values, in the order of their numbers.
     pub(super) fn values(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         self.places.iter().map(|place| &self.bytes[place.clone()])
     }
 
-    /// The value that got `number`.
+    /// Returns the value that got `number`.
     pub(super) fn value(&self, number: u16) -> &[u8] {
         &self.bytes[self.places[usize::from(number)].clone()]
     }
@@ -96,7 +96,7 @@ fn start(bytes: &[u8], place: Range<usize>) -> Start {
         u128::from_le_bytes(first)
     };
     let behind = 8 * 16_usize.saturating_sub(length) as u32;
-    // What is behind it is shifted out, without asking how long it is: that cannot be foretold.
+    // Bytes after the value are shifted out without a branch on its length, which cannot be predicted.
     let own = padded.checked_shl(behind).unwrap_or(0);
     (own, length)
 }

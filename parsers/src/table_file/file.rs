@@ -1,5 +1,5 @@
-//! One table's rows to a Parquet file. Columns do not depend on each other: where several threads work, they
-//! are encoded side by side.
+//! Writes one table's rows to a Parquet file. Columns do not depend on each other: with several threads, they are
+//! encoded in parallel.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter};
@@ -21,28 +21,28 @@ use crate::common::error::Error;
 use crate::common::threads::{in_batches, several_threads};
 use crate::tables::{Table, spark_schema};
 
-/// Where one table goes.
+/// The place of one table.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The file, of which there is none yet.
+    /// The path of the file, which does not exist yet.
     pub path: PathBuf,
-    /// What errors call it: who gives it its final name later gives that.
+    /// Its name in errors: the final name, if the file is renamed later.
     pub name: String,
 }
 
 /// Rows in one row group; a batch that reaches it is the group's last.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// Where Spark looks for a table's types before those of the file, of which it knows no nanoseconds.
+/// The key of the types that Spark prefers to those of the file: Spark does not support the file's nanoseconds.
 const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
 
 /// A Parquet file that is being written.
 pub(crate) struct TableFile {
-    /// What errors call it.
+    /// Its name in errors.
     name: String,
     writer: SerializedFileWriter<BufWriter<File>>,
     table: Table,
-    /// One for each column of the row group that is being filled; none before its first row.
+    /// One writer for each column of the current row group; none before its first row.
     columns: Vec<ColumnWriter>,
     /// Room for the columns of the next group.
     rooms: Vec<Blocks>,
@@ -56,7 +56,7 @@ impl TableFile {
         table: Table,
         notes: &[(String, String)],
     ) -> Result<Self, Error> {
-        // What is there is left alone, and no link is followed.
+        // An existing file is not touched, and no link is followed.
         let file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -67,7 +67,7 @@ impl TableFile {
             table.schema(),
             Some(properties(table, notes)),
         )?;
-        // What the Arrow writer knows is the file's schema; its columns are ours.
+        // The Arrow writer contributes the file's schema; the columns are written by our own code.
         let (writer, _) = writer.into_serialized_writer()?;
         Ok(Self {
             name: place.name.clone(),
@@ -148,7 +148,7 @@ impl TableFile {
         Ok(())
     }
 
-    /// Writes what is held back and the end of the file.
+    /// Writes the remaining rows and the footer.
     pub(crate) fn close(mut self) -> Result<Written, Error> {
         let ended = self.end_group();
         let name = self.name;
@@ -160,21 +160,21 @@ impl TableFile {
     }
 }
 
-/// A whole file.
+/// A complete file.
 pub(crate) struct Written {
     name: String,
     file: File,
 }
 
 impl Written {
-    /// Waits until it is safe on the disk.
+    /// Waits until the file is safely on disk.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file.sync_data();
         synced.map_err(|error| refused(&self.name, error))
     }
 }
 
-/// Places of a dictionary array's values in its list.
+/// Returns the numbers of a dictionary array's values in its list.
 fn numbers(array: &ArrayRef) -> Option<&UInt16Array> {
     Some(array.as_dictionary_opt::<UInt16Type>()?.keys())
 }
@@ -183,7 +183,7 @@ fn refused(name: &str, error: io::Error) -> Error {
     Error::io(format!("cannot write {name}"), error)
 }
 
-/// Reports a refusal of the operating system as such.
+/// Reports an error of the operating system as such.
 fn failed(name: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

@@ -1,4 +1,4 @@
-//! Arrow batches to Parquet files.
+//! Writes Arrow batches to Parquet files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,19 +15,19 @@ use crate::common::error::Error;
 use crate::common::threads::several_threads;
 use crate::tables::{Sink, Table};
 
-/// Where each table goes, and what is noted in it.
+/// The place of each table, and its metadata.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Place of each table's file.
+    /// The place of each table's file.
     pub places: BTreeMap<Table, Place>,
     /// Key-value metadata of every file: where the rows come from.
     pub notes: Vec<(String, String)>,
-    /// Whether the files are safe on the disk when the last of their rows is written.
+    /// Whether the files are safely on disk when the last of their rows is written.
     pub synced: bool,
 }
 
 impl Layout {
-    /// `<folder>/<table>.parquet` for each of `tables`.
+    /// Places each of `tables` at `<folder>/<table>.parquet`.
     pub fn flat(folder: &Path, tables: &[Table]) -> Self {
         let place = |table: Table| {
             let path = folder.join(format!("{}.parquet", table.name()));
@@ -42,11 +42,11 @@ impl Layout {
     }
 }
 
-/// Writes tables into new files, through no link. Dropped before the last row, it removes them.
+/// Writes tables into new files and follows no links. If it is dropped before the last row, it removes the files.
 pub struct Folder {
     layout: Layout,
     files: BTreeMap<Table, Mutex<TableFile>>,
-    /// What was made, and is not whole yet.
+    /// Files that were created and are not complete yet.
     unfinished: Vec<PathBuf>,
 }
 
@@ -109,8 +109,8 @@ impl Sink for Folder {
             files.map(TableFile::close).collect::<Result<_, _>>()?
         };
         if self.layout.synced {
-            // Their number is not that of the processors: a file system writes down in one go what several ask
-            // for at once.
+            // One thread per file, whatever the number of processors: a file system commits concurrent requests
+            // together.
             thread::scope(|scope| {
                 let syncs: Vec<_> = written
                     .iter()

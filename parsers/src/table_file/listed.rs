@@ -1,4 +1,4 @@
-//! Values that batches have as numbers of a list: in a file they are numbers, too, of those that occur.
+//! Values that batches store as numbers of a list: a file also stores numbers, but only of the values that occur.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, new_empty_array};
 use arrow_schema::DataType;
 use parquet::errors::ParquetError;
 
-/// No value's number: no list is that long.
+/// Marks a value without a number: no list is that long.
 const UNNAMED: u16 = u16::MAX;
 
-/// Numbers of a page that is being filled.
+/// Numbers of the page that is being filled.
 pub(super) struct Listed {
-    /// The list of all batches.
+    /// The list that all batches share.
     list: ArrayRef,
-    /// Number in the file of each value of the list that occurred; [`UNNAMED`] of others.
+    /// Number in the file of each value of the list that occurred; [`UNNAMED`] for others.
     names: Vec<u16>,
     /// Places in the list of the values that occurred, by number in the file.
     places: Vec<u16>,
@@ -32,7 +32,7 @@ impl Listed {
         }
     }
 
-    /// Values of another `list` with the same numbers, none of them in a page that is being filled.
+    /// Returns the values of another `list` with the same numbers, and no page in progress.
     pub(super) fn twin(&self, list: ArrayRef) -> Self {
         Self {
             list,
@@ -62,7 +62,7 @@ impl Listed {
             }
         };
         let before = self.numbers.len();
-        // Nearly always all values have a name: one pass.
+        // Nearly always all values have a number already: one pass.
         if !self.name(places) {
             self.numbers.truncate(before);
             for &place in places {
@@ -77,7 +77,7 @@ impl Listed {
         Ok(())
     }
 
-    /// Appends the names of the values at `places`; whether all have one.
+    /// Appends the numbers of the values at `places`; returns whether all have one.
     fn name(&mut self, places: &[u16]) -> bool {
         let mut all = true;
         let names = &self.names;
@@ -89,7 +89,7 @@ impl Listed {
         all
     }
 
-    /// The values that occurred, as texts or as bytes of integers.
+    /// Returns the values that occurred, as texts or as bytes of integers.
     pub(super) fn values(&self) -> impl ExactSizeIterator<Item = Vec<u8>> {
         let texts = self.list.as_string_opt::<i32>();
         let integers = self.integers();
@@ -102,7 +102,7 @@ impl Listed {
             })
     }
 
-    /// The least and the greatest, if they are integers.
+    /// Returns the minimum and the maximum, if the values are integers.
     pub(super) fn range(&self) -> Option<(i64, i64)> {
         let integers = self.integers()?;
         let occurred = self

@@ -1,4 +1,4 @@
-//! Arrow batches to Parquet files.
+//! Writes Arrow batches to Parquet files.
 
 mod blocks;
 mod column;

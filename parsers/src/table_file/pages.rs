@@ -1,4 +1,4 @@
-//! Pages of a column chunk as they lie in the file: compressed, each with its head.
+//! Pages of a column chunk as stored in the file: compressed, each with its header.
 
 use std::cell::RefCell;
 use std::io;
@@ -11,21 +11,21 @@ use zstd::bulk::Compressor;
 
 use super::blocks::Blocks;
 
-/// zstd's levels: the one that saves most bytes per second, and the fastest one.
+/// Levels of zstd: the one that saves most bytes per second, and the fastest one.
 const LEVEL: i32 = 1;
 const LEAST: i32 = -(1 << 17);
 
-/// Pages one behind the other.
+/// The pages, in sequence.
 pub(super) struct Pages {
     out: TrackedWrite<Blocks>,
-    /// Bytes of all pages and their heads before compression.
+    /// Bytes of all pages and their headers before compression.
     pub uncompressed: usize,
-    /// Number of pages ahead in which a search for repetitions is not worth its time.
+    /// Number of next pages that are not worth a search for repetitions.
     without: u32,
 }
 
 impl Pages {
-    /// None yet; they go to `room`, which is empty.
+    /// Starts without pages; they go to `room`, which is empty.
     pub(super) fn new(room: Blocks) -> Self {
         Self {
             out: TrackedWrite::new(room),
@@ -34,7 +34,7 @@ impl Pages {
         }
     }
 
-    /// Adds what `page` makes of `bytes`, compressed.
+    /// Compresses `bytes`, and adds the page that `page` makes of them.
     pub(super) fn add(
         &mut self,
         bytes: &[u8],
@@ -45,7 +45,7 @@ impl Pages {
         if self.without > 0 {
             self.without -= 1;
         } else if compressed.len() > bytes.len() - bytes.len() / 16 {
-            // Packed numbers without a pattern: mostly those of the next pages have none either.
+            // Packed numbers without a pattern: the next pages rarely have one either.
             self.without = 7;
         }
         let page = CompressedPage::new(page(compressed.into()), bytes.len());
@@ -54,7 +54,7 @@ impl Pages {
         Ok(())
     }
 
-    /// What was added.
+    /// Returns the blocks of all pages.
     pub(super) fn into_blocks(self) -> Result<Blocks, ParquetError> {
         self.out.into_inner()
     }
@@ -66,11 +66,11 @@ impl Default for Pages {
     }
 }
 
-/// `bytes` as one zstd frame, with a checksum: whoever unpacks it finds out that it was altered. The one of a page's head
-/// (`PageHeader.crc`) hardly any reader looks at, and the library does not write it.
+/// Compresses `bytes` into one zstd frame with a checksum, which every decompressor verifies. Hardly any reader
+/// verifies the checksum of a page's header (`PageHeader.crc`), and the library does not write it.
 fn compress(bytes: &[u8], level: i32) -> io::Result<Vec<u8>> {
     thread_local! {
-        // Its tables are made once, not for every page.
+        // The compressor's tables are allocated once, not for every page.
         static COMPRESSOR: RefCell<Compressor<'static>> = RefCell::default();
     }
     COMPRESSOR.with_borrow_mut(|compressor| {

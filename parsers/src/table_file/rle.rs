@@ -1,4 +1,4 @@
-//! RLE/bit-packing hybrid: small numbers as runs of one value, or packed eight by eight (Parquet format,
+//! RLE/bit-packing hybrid: small numbers as runs of one value, or packed in groups of eight (Parquet format,
 //! Encodings.md).
 
 use super::delta::varint;
@@ -25,13 +25,13 @@ pub(super) fn encode(values: &[u16], width: usize, out: &mut Vec<u8>) {
     pack(&values[packed_from..], width, out);
 }
 
-/// Appends `length` times `value`.
+/// Appends a run of `length` times `value`.
 pub(super) fn run(length: usize, value: u16, width: usize, out: &mut Vec<u8>) {
     varint((length as u64) << 1, out);
     out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8)]);
 }
 
-/// Appends `values` side by side; zeros fill the last group.
+/// Appends `values` bit-packed; zeros fill the last group.
 fn pack(values: &[u16], width: usize, out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
@@ -50,7 +50,7 @@ fn pack(values: &[u16], width: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The header of `count` packed values, in whole groups.
+/// Returns the header of `count` packed values, in whole groups.
 pub(super) fn packed_head(count: usize) -> u64 {
     (count.div_ceil(GROUP) as u64) << 1 | 1
 }

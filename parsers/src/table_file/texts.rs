@@ -1,14 +1,14 @@
-//! Texts as numbers of a dictionary until that is full, then as they are.
+//! Texts as numbers of a dictionary until it is full, then as plain text.
 
 use std::ops::Range;
 
 use super::dictionary::Dictionary;
 
-/// Texts of a page that is being filled.
+/// Texts of the page that is being filled.
 pub(super) struct Texts {
     pub dictionary: Dictionary,
     pub numbers: Vec<u16>,
-    /// The texts themselves, each behind its length, once the dictionary is full.
+    /// The texts themselves, each after its length, once the dictionary is full.
     pub plain: Option<Vec<u8>>,
 }
 
@@ -29,7 +29,7 @@ impl Texts {
         {
             return self.numbers.push(number);
         }
-        // One page has one encoding: what came before in this one is written as it is, too.
+        // A page has one encoding: the earlier texts of this page are written plain as well.
         let plain = self.plain.get_or_insert_default();
         for number in self.numbers.drain(..) {
             write_text(self.dictionary.value(number), plain);
@@ -38,7 +38,7 @@ impl Texts {
     }
 }
 
-/// Appends `text` as a page holds it: behind its length.
+/// Appends `text` in the format of a page: after its length.
 pub(super) fn write_text(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(text.len() as u32).to_le_bytes());
     out.extend_from_slice(text);

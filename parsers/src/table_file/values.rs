@@ -1,4 +1,4 @@
-//! Values of a column, collected until they fill a page, and the bytes that a page makes of them.
+//! Values of a column, collected until they fill a page, and the encoding of that page.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt16Type};
@@ -19,12 +19,12 @@ pub(super) struct Values {
     kind: Kind,
     held: Held,
     range: Option<(i64, i64)>,
-    /// A page refers to a dictionary.
+    /// Whether a page refers to a dictionary.
     numbered: bool,
 }
 
 enum Held {
-    /// Numbers that mostly grow, or stay small: differences are smaller than a dictionary, and faster to write.
+    /// Numbers that mostly grow or stay small: differences are smaller than a dictionary and faster to write.
     Integers(Box<Differences>),
     Listed(Listed),
     Texts(Box<Texts>),
@@ -51,7 +51,7 @@ impl Values {
         }
     }
 
-    /// Adds the values of `array`, which is of the column's kind, where it has any.
+    /// Adds the known values of `array`, which is of the column's kind.
     pub(super) fn append(&mut self, array: &dyn Array) -> Result<(), ParquetError> {
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
         match &mut self.held {
@@ -120,7 +120,7 @@ impl Values {
         );
     }
 
-    /// What `column`, whose values have the same numbers in another `list`, has held; none where values are not listed.
+    /// Returns the values of `column`, which have the same numbers in another `list`; none if values are not listed.
     pub(super) fn twin(&self, column: &Column, list: ArrayRef) -> Option<Self> {
         let Held::Listed(listed) = &self.held else {
             return None;
@@ -138,7 +138,7 @@ impl Values {
         self.range = Some((before.min(least), after.max(greatest)));
     }
 
-    /// The least and the greatest of all pages, if they are numbers.
+    /// Returns the minimum and the maximum over all pages, if the values are numbers.
     pub(super) fn range(&self) -> Option<(i64, i64)> {
         match &self.held {
             Held::Listed(listed) => listed.range(),
@@ -146,7 +146,7 @@ impl Values {
         }
     }
 
-    /// Moves the values of a page to the end of `out`, and says how they lie there.
+    /// Moves the values of a page to the end of `out`; returns their encoding.
     pub(super) fn encode(&mut self, out: &mut Vec<u8>) -> Encoding {
         let numbers = match &mut self.held {
             Held::Integers(differences) => {
@@ -183,7 +183,7 @@ impl Values {
         Encoding::RLE_DICTIONARY
     }
 
-    /// The dictionary as a page holds it, and the number of its values; none where no page refers to it.
+    /// Returns the dictionary in the format of a page, and the number of its values; none if no page refers to it.
     pub(super) fn dictionary(&self) -> Option<(Vec<u8>, usize)> {
         let mut out = Vec::new();
         let count = match &self.held {
@@ -206,13 +206,13 @@ impl Values {
     }
 }
 
-/// The least and the greatest of `values`.
+/// Returns the minimum and the maximum of `values`.
 #[allow(clippy::inline_always)] // see `in_wide_registers`
 #[inline(always)]
 fn range(values: &[i64]) -> Option<(i64, i64)> {
     let &first = values.first()?;
     let widen =
         |(least, greatest): (i64, i64), &value: &i64| (least.min(value), greatest.max(value));
-    // One pass for both: so it is compiled to wide registers.
+    // One pass for both compiles to wide registers.
     Some(values.iter().fold((first, first), widen))
 }

@@ -1,4 +1,4 @@
-//! Lists of values to Arrow arrays, and those to batches.
+//! Turns lists of values into Arrow arrays, and arrays into batches.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::{Table, text};
 use crate::common::error::Error;
 use crate::common::threads::{in_batches, several_threads};
 
-/// A column that is made when its batch is.
+/// Builds the array of a column when its batch is made.
 pub(crate) type Making<'a> = Box<dyn FnOnce() -> ArrayRef + Send + 'a>;
 
-/// A batch of `table` from its columns in order, which several threads make side by side.
+/// Makes a batch of `table` from its columns in order; several threads make columns in parallel.
 pub(crate) fn batch(
     table: Table,
     rows: usize,
@@ -32,7 +32,7 @@ pub(crate) fn batch(
     Ok(RecordBatch::try_new(table.batch_schema(), columns)?)
 }
 
-/// Hands `batches` to `emit`; several threads make one batch while another goes out.
+/// Passes `batches` to `emit`; with several threads, one makes the next batch while another emits.
 pub(crate) fn hand_over(
     mut batches: impl Iterator<Item = Result<RecordBatch, Error>> + Send,
     mut emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,
@@ -52,12 +52,12 @@ pub(crate) fn hand_over(
     Ok(())
 }
 
-/// Integers that are all known.
+/// Makes a column of integers that are all known.
 pub(crate) fn int64<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Making<'a> {
     Box::new(move || Arc::new(Int64Array::from_iter_values(values)))
 }
 
-/// Integers of which some may be unknown.
+/// Makes a column of integers that may be unknown.
 pub(crate) fn int64_or_null<'a>(
     values: impl ExactSizeIterator<Item = Option<i64>> + Send + 'a,
 ) -> Making<'a> {
@@ -71,14 +71,14 @@ pub(crate) fn int64_or_null<'a>(
     })
 }
 
-/// Which rows have a value, for columns that share it; none where all have.
+/// Returns which rows have a value, for columns that share it; none if all have one.
 pub(crate) fn known(mut rows: impl ExactSizeIterator<Item = bool>) -> Option<NullBuffer> {
     let known = BooleanBuffer::collect_bool(rows.len(), |_| rows.next().unwrap_or_default());
     let known = NullBuffer::new(known);
     (known.null_count() > 0).then_some(known)
 }
 
-/// Integers that are known in the rows of `known`.
+/// Makes a column of integers that are known in the rows of `known`.
 pub(crate) fn int64_where<'a>(
     known: Option<&NullBuffer>,
     values: impl IntoIterator<Item = i64> + Send + 'a,
@@ -87,7 +87,7 @@ pub(crate) fn int64_where<'a>(
     Box::new(move || Arc::new(Int64Array::new(values.into_iter().collect(), known)))
 }
 
-/// Small integers that are known in the rows of `known`.
+/// Makes a column of small integers that are known in the rows of `known`.
 pub(crate) fn int32_where<'a>(
     known: Option<&NullBuffer>,
     values: impl IntoIterator<Item = i32> + Send + 'a,
@@ -96,26 +96,26 @@ pub(crate) fn int32_where<'a>(
     Box::new(move || Arc::new(Int32Array::new(values.into_iter().collect(), known)))
 }
 
-/// Small integers of which some may be unknown.
+/// Makes a column of small integers that may be unknown.
 pub(crate) fn int32_or_null<'a>(
     values: impl IntoIterator<Item = Option<i32>> + Send + 'a,
 ) -> Making<'a> {
     Box::new(move || Arc::new(values.into_iter().collect::<Int32Array>()))
 }
 
-/// Small integers.
+/// Makes a column of small integers.
 pub(crate) fn int32<'a>(values: impl IntoIterator<Item = i32> + Send + 'a) -> Making<'a> {
     Box::new(move || Arc::new(Int32Array::from_iter_values(values)))
 }
 
-/// Numbers with a fraction, of which some may be unknown.
+/// Makes a column of numbers with a fraction that may be unknown.
 pub(crate) fn float_or_null<'a>(
     values: impl IntoIterator<Item = Option<f64>> + Send + 'a,
 ) -> Making<'a> {
     Box::new(move || Arc::new(values.into_iter().collect::<Float64Array>()))
 }
 
-/// Times of which some may be unknown.
+/// Makes a column of times that may be unknown.
 pub(crate) fn time_or_null<'a>(
     values: impl IntoIterator<Item = Option<i64>> + Send + 'a,
 ) -> Making<'a> {
@@ -125,14 +125,14 @@ pub(crate) fn time_or_null<'a>(
     })
 }
 
-/// Times.
+/// Makes a column of times.
 pub(crate) fn time<'a>(values: impl IntoIterator<Item = i64> + Send + 'a) -> Making<'a> {
     Box::new(move || {
         Arc::new(TimestampNanosecondArray::from_iter_values(values).with_timezone("UTC"))
     })
 }
 
-/// Text.
+/// Makes a column of text.
 pub(crate) fn text<'a, S: AsRef<str>>(
     values: impl IntoIterator<Item = S> + Send + 'a,
 ) -> Making<'a> {
@@ -141,7 +141,7 @@ pub(crate) fn text<'a, S: AsRef<str>>(
     })
 }
 
-/// IP addresses as text; true is IPv6.
+/// Makes a column of IP addresses as text; true means IPv6.
 pub(crate) fn addresses<'a>(
     values: impl IntoIterator<Item = (u128, bool)> + Send + 'a,
 ) -> Making<'a> {
@@ -150,7 +150,7 @@ pub(crate) fn addresses<'a>(
     })
 }
 
-/// One text behind the other, as `write` makes them of `values`: a string of its own for each would cost more.
+/// Concatenates the texts that `write` makes of `values`: a string for each of them would be slower.
 fn texts<'a, V>(
     values: impl IntoIterator<Item = V> + Send + 'a,
     write: impl Fn(V, &mut Vec<u8>) + Send + 'a,
@@ -170,7 +170,7 @@ fn texts<'a, V>(
     })
 }
 
-/// Text of which some may be unknown.
+/// Makes a column of text that may be unknown.
 pub(crate) fn text_or_null<'a, S: AsRef<str>>(
     values: impl IntoIterator<Item = Option<S>> + Send + 'a,
 ) -> Making<'a> {
@@ -183,12 +183,12 @@ pub(crate) fn text_or_null<'a, S: AsRef<str>>(
     })
 }
 
-/// True or false.
+/// Makes a column of booleans.
 pub(crate) fn boolean<'a>(values: impl IntoIterator<Item = bool> + Send + 'a) -> Making<'a> {
     Box::new(move || Arc::new(values.into_iter().map(Some).collect::<BooleanArray>()))
 }
 
-/// True, false or unknown.
+/// Makes a column of booleans that may be unknown.
 pub(crate) fn boolean_or_null<'a>(
     values: impl IntoIterator<Item = Option<bool>> + Send + 'a,
 ) -> Making<'a> {

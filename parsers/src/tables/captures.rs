@@ -1,4 +1,4 @@
-//! What was read of each file and interface to the table `captures`.
+//! Writes what was read of each file and interface to the table `captures`.
 
 use arrow_array::RecordBatch;
 
@@ -16,7 +16,7 @@ use crate::decode::links;
 /// All rows.
 struct CaptureRows<'a> {
     rows: &'a [CaptureRow],
-    /// Checksums were verified.
+    /// Whether checksums were verified.
     verified: bool,
 }
 
@@ -29,7 +29,7 @@ impl<'a> CaptureRows<'a> {
         arrays::int64(self.each().map(value))
     }
 
-    /// Null where none was found and none was looked for.
+    /// Null if no bad checksum was found and checksums were not verified.
     fn bad_checksums(&self) -> Making<'a> {
         let verified = self.verified;
         let found =
@@ -128,7 +128,7 @@ columns! {
         => arrays::int64_or_null(rows.each().map(|row| row.interface.dropped_interface.map(|count| count as i64)));
 }
 
-/// All rows as one batch; `verified`: checksums were looked at.
+/// Returns all rows as one batch; `verified`: checksums were verified.
 pub(crate) fn captures(rows: &[CaptureRow], verified: bool) -> Result<RecordBatch, Error> {
     let rows = CaptureRows { rows, verified };
     arrays::batch(Table::Captures, rows.rows.len(), columns(&rows))

@@ -1,4 +1,4 @@
-//! Clocks of the hosts of a run to the table `clocks`.
+//! Writes the clocks of the hosts of a run to the table `clocks`.
 
 use std::sync::LazyLock;
 
@@ -58,7 +58,7 @@ columns! {
         => numbered(&METHODS, None, rows.each().map(|row| row.method as u16));
 }
 
-/// A batch of rows; `hosts` are the names by the numbers in them.
+/// Makes a batch of rows; `hosts` are the names by their numbers.
 pub(crate) fn clocks(rows: &[ClockRow], hosts: &[String]) -> Result<RecordBatch, Error> {
     let all = ClockRows { rows, hosts };
     arrays::batch(Table::Clocks, rows.len(), columns(&all))

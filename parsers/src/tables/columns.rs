@@ -1,10 +1,10 @@
-//! Descriptions of columns, and the schemas that they make.
+//! Descriptions of columns, and their schemas.
 
 use std::collections::HashMap;
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Signed 64-bit integer.
@@ -30,21 +30,21 @@ pub struct Column {
     pub kind: Kind,
     /// A value may be unknown; the meaning of the column explains when.
     pub nullable: bool,
-    /// Unit, empty for names and numbers of things.
+    /// Unit; empty for names and numbers of objects.
     pub unit: &'static str,
     /// What is counted, with its edge cases.
     pub meaning: &'static str,
-    /// Where the definition comes from, empty for our own.
+    /// Source of the definition; empty for our own.
     pub source: &'static str,
-    /// Few different values, without order: batches and files have each once, and its number in every row.
+    /// Few different values, without order: batches and files contain each once, and its number in every row.
     pub dictionary: bool,
-    /// Two rows have the same value here where they have the same in the column before, which is of few different
-    /// values, too: in a file both have the same pages, but for those that list their values.
+    /// Two rows are equal in this column if they are equal in the column before, which has few different values as
+    /// well: in a file both columns have the same pages, except those that list their values.
     pub twin: bool,
 }
 
 impl Column {
-    /// A column whose value is always known.
+    /// Describes a column whose value is always known.
     pub(crate) const fn new(
         name: &'static str,
         kind: Kind,
@@ -64,19 +64,19 @@ impl Column {
         }
     }
 
-    /// A column whose value may be unknown.
+    /// Marks a column whose value may be unknown.
     pub(crate) const fn or_null(mut self) -> Self {
         self.nullable = true;
         self
     }
 
-    /// A column of few different values, whose rows [`numbered`](super::dictionary::numbered) makes.
+    /// Marks a column of few different values; [`numbered`](super::dictionary::numbered) makes its rows.
     pub(crate) const fn in_dictionary(mut self) -> Self {
         self.dictionary = true;
         self
     }
 
-    /// The same, with the numbers of the column before.
+    /// The same, with the numbers of the previous column.
     pub(crate) const fn in_twin_dictionary(mut self) -> Self {
         self.twin = true;
         self.in_dictionary()
@@ -108,8 +108,8 @@ impl Column {
     }
 }
 
-/// The columns of one table: the description of each, and what makes it of the rows of a batch. Defines `COLUMNS`, and
-/// `columns`, which makes the arrays of a batch in that order.
+/// The columns of one table: the description of each, and the expression that makes it from the rows of a batch.
+/// Defines `COLUMNS` and `columns`, which makes the arrays of a batch in that order.
 macro_rules! columns {
     (<$life:lifetime> $rows:ident: $type:ty; $($column:expr => $make:expr;)+) => {
         pub(super) const COLUMNS: &[Column] = &[$($column),+];
@@ -121,12 +121,12 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// The Arrow schema of `columns`.
+/// Returns the Arrow schema of `columns`.
 pub(crate) fn schema(columns: &[Column]) -> Schema {
     Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>())
 }
 
-/// The same with dictionaries where there are few different values.
+/// Returns the same schema with dictionaries for columns of few different values.
 pub(crate) fn batch_schema(columns: &[Column]) -> Schema {
     let fields = columns.iter().map(|column| {
         let values = Box::new(column.data_type());
@@ -141,8 +141,8 @@ pub(crate) fn batch_schema(columns: &[Column]) -> Schema {
     Schema::new(fields.collect::<Vec<_>>())
 }
 
-/// The schema of `columns` as Spark writes it into its own Parquet files: JSON. Times are integers there, their
-/// nanoseconds since 1970: its own type for times ends at microseconds.
+/// Returns the schema of `columns` as JSON, in the form in which Spark writes it into its own Parquet files. Times are
+/// integers there, in nanoseconds since 1970, because Spark's type for times ends at microseconds.
 pub(crate) fn spark_schema(columns: &[Column]) -> String {
     let fields: Vec<String> = columns
         .iter()

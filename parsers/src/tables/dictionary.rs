@@ -1,4 +1,4 @@
-//! Columns of few different values: in batches they are numbers of a list that all batches share.
+//! Columns of few different values: batches contain numbers into a list that all batches share.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,15 +14,15 @@ use crate::common::error::Error;
 /// The different values of a column.
 pub(crate) type ValueList = LazyLock<ArrayRef>;
 
-/// forward and backward, as numbered by false and true.
+/// The directions as numbered by false and true.
 pub(crate) static DIRECTIONS: ValueList = LazyLock::new(|| texts(["forward", "backward"]));
 
-/// A list of texts.
+/// Makes a list of texts.
 pub(crate) fn texts<S: AsRef<str>>(all: impl IntoIterator<Item = S>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(all))
 }
 
-/// Numbers of values of `all` that are known in the rows of `known`.
+/// Makes a column of numbers of values of `all`; they are known in the rows of `known`.
 pub(crate) fn numbered<'a>(
     all: &'static ValueList,
     known: Option<&NullBuffer>,
@@ -35,12 +35,12 @@ pub(crate) fn numbered<'a>(
     })
 }
 
-/// The values of `all` with `numbers`, which a column and its [twin](super::Column::twin) share.
+/// Makes a column of the values of `all` with `numbers`, which a column and its [twin](super::Column::twin) share.
 pub(crate) fn numbered_column<'a>(all: &'static ValueList, numbers: UInt16Array) -> Making<'a> {
     Box::new(move || Arc::new(DictionaryArray::new(numbers, Arc::clone(all))))
 }
 
-/// `batch` of `table` with values instead of their numbers: in the types of its schema.
+/// Returns `batch` of `table` with values instead of their numbers, in the types of its schema.
 pub fn with_values(table: Table, batch: &RecordBatch) -> Result<RecordBatch, Error> {
     let columns = batch.columns().iter().map(|column| {
         let Some(numbers) = column.as_dictionary_opt::<UInt16Type>() else {

@@ -1,4 +1,4 @@
-//! Fates of packets between the hosts of a run to the table `fates`.
+//! Writes the fates of packets between the hosts of a run to the table `fates`.
 
 use std::sync::LazyLock;
 
@@ -93,7 +93,7 @@ columns! {
         => arrays::int64_or_null(rows.each().map(|row| row.reordered_by.map(|extent| extent as i64)));
 }
 
-/// A batch of rows; `hosts` are the names by the numbers in them.
+/// Makes a batch of rows; `hosts` are the names by their numbers.
 pub(crate) fn fates(rows: &[FateRow], hosts: &[String]) -> Result<RecordBatch, Error> {
     let with_ports = arrays::known(rows.iter().map(|row| has_ports(row.packet.protocol)));
     let with_seq = arrays::known(rows.iter().map(|row| row.packet.tcp.is_some()));

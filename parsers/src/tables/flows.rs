@@ -1,4 +1,4 @@
-//! Connections of the tracker to the table `flows`.
+//! Writes the connections of the tracker to the table `flows`.
 
 use std::sync::LazyLock;
 
@@ -42,8 +42,8 @@ impl<'a> FlowRow<'a> {
             tunnel: connections.tunnels.get(side.number, side.from_high),
             rtt: (tcp && rtt.samples > 0).then_some(rtt),
             rare: own.rare(),
-            // Where no packet of the other side was captured no acknowledgement says what the sender waited for; where each
-            // side's were seen first at another place, their times do not.
+            // Without a captured packet of the other side no acknowledgement shows what the sender waited for; if the
+            // first sightings of the two sides are at different places, their times do not show it either.
             limits: if side.peer.is_none_or(|peer| {
                 let is_scattered = own.is_scattered() || peer.tcp.is_scattered();
                 is_scattered || is_far(&rtt, &peer.tcp.rtt())
@@ -72,7 +72,7 @@ impl<'a> FlowRow<'a> {
         }
     }
 
-    /// Address of the tunnel's source, or of its destination.
+    /// Returns the address of the tunnel's source, or of its destination.
     fn tunnel_end(&self, source: bool) -> Option<String> {
         let Outer { key, from_high, .. } = self.tunnel?;
         let end = if *from_high == source {
@@ -87,12 +87,12 @@ impl<'a> FlowRow<'a> {
         has_ports(self.key.protocol).then_some(i32::from(port))
     }
 
-    /// Place in [`STARTS`].
+    /// Returns the place in [`STARTS`].
     fn start(&self) -> u16 {
         u16::from(self.side.connection.syn_seen())
     }
 
-    /// Place in [`ENDS`].
+    /// Returns the place in [`ENDS`].
     fn end(&self) -> u16 {
         match self.side.own.tcp.fin_packets {
             _ if self.side.connection.reset() => 2,
@@ -102,13 +102,13 @@ impl<'a> FlowRow<'a> {
     }
 }
 
-/// The RTT of the other side is so many times this one's, and so much longer, where the capture was made beside the
-/// receiver.
+/// If the RTT of the other side is this many times longer than this one's, and longer by this much, the capture was
+/// made next to the receiver.
 const FAR: i64 = 4;
 const FAR_NS: i64 = 100_000;
 
-/// The capture was made beside the receiver, where acknowledgements come at once: nothing shows when they, and what
-/// they let go, passed the sender.
+/// Whether the capture was made next to the receiver, where acknowledgements come at once: nothing shows when they and
+/// the segments that they release passed the sender.
 fn is_far(own: &Rtt, peer: &Rtt) -> bool {
     let both = own.samples > 0 && peer.samples > 0;
     both && peer.min_ns / FAR > own.min_ns && peer.min_ns - own.min_ns > FAR_NS
@@ -121,7 +121,7 @@ static ENDS: ValueList = LazyLock::new(|| texts(["open", "fin", "rst"]));
 /// Rows in a batch: few enough that their states stay in the cache while every column is read from them.
 const FLOW_ROWS: usize = 1 << 10;
 
-/// Hands all rows to `emit` in batches, by connection, forward first.
+/// Passes all rows to `emit` in batches, by connection, forward first.
 pub(crate) fn flows(
     connections: &Connections,
     states: &States,
@@ -142,7 +142,7 @@ pub(crate) fn flows(
     arrays::hand_over(batches, emit)
 }
 
-/// Rows of a batch, and which of them have TCP's columns.
+/// Rows of a batch, and which of them have TCP columns.
 struct FlowRows<'a> {
     rows: &'a [FlowRow<'a>],
     with_tcp: Option<NullBuffer>,
@@ -154,17 +154,17 @@ impl<'a> FlowRows<'a> {
         self.rows.iter()
     }
 
-    /// A count of any direction.
+    /// Makes a column of a count of any direction.
     fn int(&self, value: fn(&Direction) -> u64) -> Making<'a> {
         arrays::int64(self.each().map(move |row| value(row.side.own) as i64))
     }
 
-    /// A count of TCP; null for other protocols.
+    /// Makes a column of a TCP count; null for other protocols.
     fn tcp(&self, value: fn(&FlowRow<'_>) -> i64) -> Making<'a> {
         arrays::int64_where(self.with_tcp.as_ref(), self.each().map(value))
     }
 
-    /// A count of TCP that headers may not show; null for other protocols too.
+    /// Makes a column of a TCP count that headers may not show; null then, and for other protocols.
     fn tcp_or_null(&self, value: fn(&Direction) -> Option<u64>) -> Making<'a> {
         let rows = self.each();
         arrays::int64_or_null(rows.map(move |row| {
@@ -173,12 +173,12 @@ impl<'a> FlowRows<'a> {
         }))
     }
 
-    /// What a SYN announced; null where none was captured.
+    /// Makes a column of a value that a SYN announced; null if none was captured.
     fn syn(&self, value: fn(&SynOptions) -> Option<i64>) -> Making<'a> {
         arrays::int64_or_null(self.each().map(move |row| value(&row.side.own.tcp.syn()?)))
     }
 
-    /// Null without an RTT sample.
+    /// Makes a column of RTT values; null without an RTT sample.
     fn rtt(&self, value: fn(&Rtt) -> i64) -> Making<'a> {
         let values = self
             .each()

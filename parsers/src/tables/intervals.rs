@@ -1,4 +1,4 @@
-//! Gap counts of every direction to the table `intervals`.
+//! Writes the gap counts of every direction to the table `intervals`.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,7 +15,7 @@ use super::{BATCH_ROWS, Table};
 use crate::common::error::Error;
 use crate::track::{Connections, States, bucket, bucket_bounds, sides};
 
-/// Hands all counts to `emit` in batches, by connection, forward first, then by bucket.
+/// Passes all counts to `emit` in batches, by connection, forward first, then by bucket.
 pub(crate) fn intervals(
     connections: &Connections,
     states: &States,
@@ -54,7 +54,7 @@ struct GapRow {
 static LOW: ValueList = LazyLock::new(|| Arc::new(bounds(|(low, _)| low)));
 static HIGH: ValueList = LazyLock::new(|| Arc::new(bounds(|(_, high)| high)));
 
-/// One edge of every bucket.
+/// Returns one edge of every bucket.
 fn bounds(edge: impl Fn((i64, i64)) -> i64) -> Int64Array {
     let buckets = 0..=bucket(i64::MAX as u64);
     Int64Array::from_iter_values(buckets.map(|bucket| edge(bucket_bounds(bucket))))
@@ -63,7 +63,7 @@ fn bounds(edge: impl Fn((i64, i64)) -> i64) -> Int64Array {
 /// Rows of a batch.
 struct GapRows<'a> {
     rows: &'a [GapRow],
-    /// The bucket of each: both of its edges have the same numbers.
+    /// The bucket of each row: both of its edges have the same numbers.
     numbers: UInt16Array,
 }
 
@@ -72,7 +72,7 @@ impl<'a> GapRows<'a> {
         self.rows.iter()
     }
 
-    /// One edge of each bucket.
+    /// Makes a column of one edge of each bucket.
     fn buckets(&self, edges: &'static ValueList) -> Making<'a> {
         numbered_column(edges, self.numbers.clone())
     }

@@ -1,4 +1,4 @@
-//! Messages of TCP connections to the table `messages`.
+//! Writes the messages of TCP connections to the table `messages`.
 
 use std::sync::LazyLock;
 
@@ -24,7 +24,7 @@ pub(crate) struct Messages {
 }
 
 impl Messages {
-    /// Adds `rows`; hands full batches to `emit`.
+    /// Adds `rows`; passes full batches to `emit`.
     pub(crate) fn add(
         &mut self,
         mut rows: impl Iterator<Item = MessageRow> + Send,
@@ -42,7 +42,7 @@ impl Messages {
         arrays::hand_over(batches, emit)
     }
 
-    /// Hands over what is left, and the messages that were still being sent.
+    /// Emits the remaining rows, and the messages that were still being sent.
     pub(crate) fn finish(
         mut self,
         connections: &Connections,
@@ -89,7 +89,7 @@ fn batch(rows: &[MessageRow]) -> Result<RecordBatch, Error> {
     arrays::batch(Table::Messages, rows.len(), columns(rows))
 }
 
-/// The evidence of `bits` in words.
+/// Returns the evidence of `bits` in words.
 fn reasons(bits: u8) -> String {
     let names = evidence::NAMES.iter();
     let held: Vec<&str> = names

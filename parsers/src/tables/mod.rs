@@ -53,7 +53,7 @@ pub enum Table {
     Throughput,
     /// Application messages inferred from TCP headers.
     Messages,
-    /// One row per queue pair that packets of RDMA go to, and direction.
+    /// One row per direction and queue pair that receives RDMA packets.
     Rdma,
     /// One row per packet.
     Packets,
@@ -61,7 +61,7 @@ pub enum Table {
     Fates,
     /// Offset, drift and steps of the clocks of a run's hosts.
     Clocks,
-    /// How long each packet between them was under way.
+    /// One-way delays of packets between the hosts of a run.
     OneWay,
 }
 
@@ -77,10 +77,10 @@ impl Table {
         Self::Packets,
     ];
 
-    /// Those that several captures of one run make together.
+    /// The tables that several captures of one run make together.
     pub const MATCHED: [Self; 3] = [Self::Fates, Self::Clocks, Self::OneWay];
 
-    /// All of both, in the order of their numbers.
+    /// Every table, in the order of their numbers.
     const EVERY: [Self; 10] = [
         Self::Captures,
         Self::Flows,
@@ -94,7 +94,7 @@ impl Table {
         Self::OneWay,
     ];
 
-    /// Its name, which is also its file's.
+    /// Returns its name, which is also its file's.
     pub fn name(self) -> &'static str {
         match self {
             Self::Captures => "captures",
@@ -110,12 +110,12 @@ impl Table {
         }
     }
 
-    /// The table called `name`.
+    /// Returns the table called `name`.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::EVERY.into_iter().find(|table| table.name() == name)
     }
 
-    /// Its columns in order.
+    /// Returns its columns in order.
     pub fn columns(self) -> &'static [Column] {
         match self {
             Self::Captures => captures::COLUMNS,
@@ -131,15 +131,15 @@ impl Table {
         }
     }
 
-    /// Its Arrow schema; every field's metadata describes the column.
+    /// Returns its Arrow schema; every field's metadata describes the column.
     pub fn schema(self) -> SchemaRef {
         static ALL: LazyLock<[SchemaRef; Table::EVERY.len()]> =
             LazyLock::new(|| Table::EVERY.map(|table| Arc::new(columns::schema(table.columns()))));
         Arc::clone(&ALL[self as usize])
     }
 
-    /// The schema of the batches that a [`Sink`](crate::Sink) gets: columns of few different values are
-    /// dictionaries there.
+    /// Returns the schema of the batches that a [`Sink`](crate::Sink) receives: there, columns of few different values
+    /// are dictionaries.
     pub fn batch_schema(self) -> SchemaRef {
         static ALL: LazyLock<[SchemaRef; Table::EVERY.len()]> = LazyLock::new(|| {
             Table::EVERY.map(|table| Arc::new(columns::batch_schema(table.columns())))

@@ -1,4 +1,4 @@
-//! How long packets were under way between the hosts of a run to the table `one_way`.
+//! Writes the one-way delays of packets between the hosts of a run to the table `one_way`.
 
 use std::sync::LazyLock;
 
@@ -33,7 +33,7 @@ impl<'a> OneWayRows<'a> {
         self.rows.iter()
     }
 
-    /// The fate of the packet of each row.
+    /// Returns the fate of the packet of each row.
     fn fates(&self) -> impl ExactSizeIterator<Item = &'a FateRow> + Send + use<'a> {
         let fates = self.fates;
         self.each().map(move |row| &fates[row.fate])
@@ -84,7 +84,7 @@ columns! {
         => arrays::int64_or_null(rows.each().map(|row| row.delay.queue));
 }
 
-/// A batch of rows about packets of `fates`; `hosts` are the names by the numbers in them.
+/// Makes a batch of rows about packets of `fates`; `hosts` are the names by their numbers.
 pub(crate) fn one_way(
     rows: &[OneWayRow],
     fates: &[FateRow],

@@ -1,4 +1,4 @@
-//! Decoded and assigned packets to the table `packets`.
+//! Writes decoded and assigned packets to the table `packets`.
 
 use arrow_array::RecordBatch;
 use arrow_buffer::NullBuffer;
@@ -23,20 +23,21 @@ const ROWS: usize = SMALLEST;
 
 /// Consecutive packets of a chunk.
 struct PacketRows<'a> {
-    /// Number of the first, and of each where they are in another order than that of the files.
+    /// Number of the first packet, and of each one if they are not in the order of the files.
     first: i64,
     reordered: &'a [u64],
-    /// Those that are copies: position in the chunk, from `from` on, and number of the other.
+    /// The packets that are copies: position in the chunk, where this batch begins at `from`, and number of the
+    /// original.
     from: usize,
     copies: &'a [(u32, u64)],
     segments: &'a [Segment],
     places: &'a [RecordPlace],
-    /// Connection of each.
+    /// Connection of each packet.
     numbers: &'a [u32],
     ranks: &'a [Rank],
-    /// What counting found of each.
+    /// What counting found for each packet.
     facts: &'a [PacketFacts],
-    /// Which of them belong to a flow, and which are of TCP.
+    /// Which packets belong to a flow, and which are TCP.
     in_flow: Option<NullBuffer>,
     with_tcp: Option<NullBuffer>,
 }
@@ -44,14 +45,14 @@ struct PacketRows<'a> {
 /// Position of a packet in the order by connection, and whether the initiator is the key's higher endpoint.
 type Rank = (u32, bool);
 
-/// Makes rows of chunks.
+/// Turns chunks into rows.
 #[derive(Default)]
 pub(crate) struct Packets {
     ranks: Vec<Rank>,
 }
 
 impl Packets {
-    /// Hands the packets of `chunk`, numbered from `first`, to `emit`. `facts` is in the order of `grouping`.
+    /// Passes the packets of `chunk`, numbered from `first`, to `emit`. `facts` is in the order of `grouping`.
     pub(crate) fn add(
         &mut self,
         first: u64,
@@ -102,7 +103,7 @@ impl Packets {
 }
 
 impl<'a> PacketRows<'a> {
-    /// Numbers of the packets.
+    /// Returns the numbers of the packets.
     fn numbers_in_files(&self) -> impl Iterator<Item = i64> + Send + use<'a> {
         let (first, reordered) = (self.first, self.reordered);
         (0..self.segments.len()).map(move |row| match reordered.get(row) {
@@ -111,7 +112,7 @@ impl<'a> PacketRows<'a> {
         })
     }
 
-    /// Numbers of the packets that they are copies of.
+    /// Returns the numbers of the packets' originals; none for a packet that is not a copy.
     fn originals(&self) -> impl ExactSizeIterator<Item = Option<i64>> + Send + use<'a> {
         let (from, mut copies) = (self.from, self.copies.iter().peekable());
         (0..self.segments.len()).map(move |row| {
@@ -120,7 +121,7 @@ impl<'a> PacketRows<'a> {
         })
     }
 
-    /// Directions of the packets that belong to a flow.
+    /// Returns the directions of the packets that belong to a flow.
     fn directions(&self) -> impl Iterator<Item = u16> + Send + use<'a> {
         let packets = self.segments.iter().zip(self.ranks);
         packets.map(|(segment, &(_, forward_from_high))| {

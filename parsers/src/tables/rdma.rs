@@ -1,4 +1,4 @@
-//! Queue pairs of RDMA over UDP to the table `rdma`.
+//! Writes the queue pairs of RDMA over UDP to the table `rdma`.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ use crate::common::error::Error;
 use crate::decode::rdma::Service;
 use crate::track::{Counts, QueuePair, QueuePairs};
 
-/// Services in the order of their numbers here.
+/// Services in the order of `number()`.
 static SERVICES: ValueList = LazyLock::new(|| texts(["rc", "uc", "ud", "xrc"]));
 
 fn number(service: Service) -> u16 {
@@ -33,9 +33,9 @@ fn number(service: Service) -> u16 {
 struct PairRows<'a> {
     pairs: &'a [&'a QueuePair],
     all: &'a QueuePairs,
-    /// The service is known of these.
+    /// Rows whose service is known.
     with_service: Option<NullBuffer>,
-    /// There is an RTT of these.
+    /// Rows that have an RTT.
     with_rtt: Option<NullBuffer>,
 }
 
@@ -123,7 +123,7 @@ columns! {
         => rows.rtt(|pair| pair.rtt.max_ns);
 }
 
-/// Hands all queue pairs to `emit` in batches, in the order of their first packets.
+/// Passes all queue pairs to `emit` in batches, in the order of their first packets.
 pub(crate) fn rdma(
     all: &QueuePairs,
     emit: impl FnMut(RecordBatch) -> Result<(), Error> + Send,

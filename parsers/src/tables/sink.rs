@@ -7,9 +7,9 @@ use crate::common::error::Error;
 
 /// Receives the tables.
 pub trait Sink: Send + Sync {
-    /// Takes the next rows of `table`, in its [`batch_schema`](Table::batch_schema); [`with_values`](crate::with_values)
-    /// makes the table's own types of them. The rows of a table come one batch after the other, those of several tables
-    /// may come at once.
+    /// Takes the next rows of `table`, in its [`batch_schema`](Table::batch_schema);
+    /// [`with_values`](crate::with_values) converts them to the table's own types. Batches of one table come one after
+    /// the other; those of different tables may come concurrently.
     fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error>;
 
     /// Called once, when all rows have come.
@@ -22,7 +22,7 @@ pub trait Sink: Send + Sync {
         false
     }
 
-    /// Forgets the rows of `table` received so far, because they come again; whether it can.
+    /// Discards the rows of `table` received so far, because they come again; returns whether it can.
     fn restart(&mut self, table: Table) -> Result<bool, Error> {
         let _ = table;
         Ok(false)

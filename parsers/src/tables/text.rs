@@ -1,4 +1,4 @@
-//! Numbers of headers to the words of the tables: addresses and protocols.
+//! Turns numbers from headers into the text of the tables: addresses and protocols.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::decode::FRAGMENT;
 
-/// Each byte in decimal with a dot behind it, and how many characters that is.
+/// Each byte in decimal followed by a dot, and the number of these characters.
 const OCTETS: [([u8; 4], usize); 256] = {
     let mut all = [([b'.'; 4], 0); 256];
     let mut octet = 0;
@@ -42,7 +42,7 @@ pub(crate) fn write_address(out: &mut Vec<u8>, value: u128, v6: bool) {
     out.extend_from_slice(&text[..length - 1]);
 }
 
-/// An address that stands alone.
+/// Returns an address as text.
 pub(crate) fn address(value: u128, v6: bool) -> String {
     if v6 {
         Ipv6Addr::from(value).to_string()
@@ -51,7 +51,7 @@ pub(crate) fn address(value: u128, v6: bool) -> String {
     }
 }
 
-/// Name of an IP protocol number; `ip-N` where it has none here.
+/// Returns the name of an IP protocol number; `ip-N` if it is not listed here.
 pub fn protocol(number: u8) -> Cow<'static, str> {
     Cow::Borrowed(match number {
         0 => "hopopt",

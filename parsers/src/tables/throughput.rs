@@ -1,4 +1,4 @@
-//! Bins of the tracker to the table `throughput`, by time, then by the addresses.
+//! Writes the bins of the tracker to the table `throughput`, by time, then by the addresses.
 
 use arrow_array::RecordBatch;
 
@@ -51,7 +51,7 @@ columns! {
         => arrays::int64(rows.each().map(|bin| bin.payload as i64));
 }
 
-/// Hands `bins` to `emit` in batches.
+/// Passes `bins` to `emit` in batches.
 pub(crate) fn throughput(
     bins: &[Bin],
     throughput: &Throughput,
