@@ -1,8 +1,8 @@
 //! Times the parser on files in the page cache: packets per second of user and system time.
 //!
 //! `cargo run --release -p flowsweep-parsers --example measure -- [--packets] [--two] [--without=TABLE]...
-//! [--without-fast=WAY]... [--folder=FOLDER] FILE...`; `--list-fast-ways` lists what a WAY may be. The tables go to FOLDER;
-//! without it, to a folder that is removed at the end.
+//! [--without-fast=WAY]... [--folder=FOLDER] FILE...`; `--list-fast-ways` lists what a WAY may be. The tables go to
+//! FOLDER; without it, to a folder that is removed at the end.
 
 use std::path::PathBuf;
 use std::time::Instant;

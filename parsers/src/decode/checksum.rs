@@ -1,14 +1,14 @@
-//! Internet checksums, RFC 1071, of IPv4 headers, TCP, UDP and ICMP: looked at only where that is asked for.
+//! Internet checksums, RFC 1071, of IPv4 headers, TCP, UDP and ICMP: verified only on request.
 
 use super::network::Ip;
 use super::protocols::{ESP, FRAGMENT, ICMP, ICMP6, SCTP, TCP, UDP};
 use super::{Checksum, Packet, Walk};
 
-/// The sum of what carries a right checksum.
+/// The sum of bytes that include a right checksum.
 const RIGHT: u16 = 0xffff;
 
-/// 16-bit words of `bytes` added up, not yet folded. As they lie in memory: the sum of swapped words is the swapped sum
-/// (RFC 1071 2).
+/// Adds up the 16-bit words of `bytes` without folding the sum. The words are in memory order: the sum of swapped words
+/// is the swapped sum (RFC 1071 2).
 fn words(bytes: &[u8]) -> u64 {
     let whole = bytes.chunks_exact(4);
     let mut last = [0; 4];
@@ -17,7 +17,7 @@ fn words(bytes: &[u8]) -> u64 {
     word(&last) + whole.map(word).sum::<u64>()
 }
 
-/// The carries added.
+/// Adds the carries.
 fn folded(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -29,15 +29,15 @@ fn sum(bytes: &[u8]) -> u64 {
     u64::from(u16::from_be(folded(words(bytes))))
 }
 
-/// Of what stands before the transport header in its checksum alone, RFC 9293 3.1 and RFC 8200 8.1, but for the length.
+/// Returns the sum of the pseudo-header without the length, RFC 9293 3.1 and RFC 8200 8.1.
 fn ends(ip: &Ip, protocol: u8) -> u64 {
     let addresses = [ip.source, ip.destination];
     let halves = addresses.map(|address| sum(&address.to_be_bytes()));
     halves[0] + halves[1] + u64::from(protocol)
 }
 
-/// What stands before the transport header of `packet` in its checksum, without the length and with it; none where that
-/// does not cover its ports, or not all of it is in this packet.
+/// Returns the sums of the pseudo-header of `packet`, without the length and with it, and that length; none if the
+/// protocol has no such checksum or if the packet is a fragment.
 fn sums_before(packet: &Packet) -> Option<(u64, u64, u32)> {
     let header = match packet.key.protocol {
         TCP if packet.tcp => 20 + u32::from(packet.options.bytes),
@@ -52,33 +52,33 @@ fn sums_before(packet: &Packet) -> Option<(u64, u64, u32)> {
     (!packet.fragment).then_some((ends, whole, length))
 }
 
-/// Whether the checksum of `packet` was left to the interface: the sum of what stands before the header, or 0.
+/// Whether the checksum of `packet` was left to the interface: it is the sum of the pseudo-header, or 0.
 pub(crate) fn is_left(packet: &Packet) -> bool {
     sums_before(packet).is_some_and(|(ends, whole, _)| {
         [0, folded(ends), folded(whole)].contains(&packet.checksum_field)
     })
 }
 
-/// The checksum that the receiver of `packet` sees, whose transport header begins `transport`: what it states, or what the
-/// interface fills in. None where that is of bytes that were not captured.
+/// Returns the checksum that the receiver of `packet` sees: the stated one, or the one that the interface fills in.
+/// `transport` begins with the transport header. None if the interface fills it in and not all bytes were captured.
 pub(crate) fn filled_in(packet: &Packet, transport: &[u8]) -> Option<u16> {
     if !is_left(packet) {
         return Some(packet.checksum_field);
     }
     let (_, whole, length) = sums_before(packet)?;
     let bytes = transport.get(..length as usize)?;
-    // The sum of all words but the one that states it.
+    // The sum of all words except the checksum itself.
     let without = whole + sum(bytes) + u64::from(!packet.checksum_field);
     match RIGHT - folded(without) {
-        // RFC 768: 0 says that there is none.
+        // RFC 768: 0 means that there is no checksum.
         0 if packet.key.protocol == UDP => RIGHT,
         checksum => checksum,
     }
     .into()
 }
 
-/// Whether the checksum of `packet` says no more than the bytes that it is of: it was left to the interface, or is right.
-/// None where it stands for bytes that were not captured.
+/// Whether the checksum of `packet` adds nothing to the bytes it covers: it was left to the interface, or it is right.
+/// None if not all these bytes were captured.
 pub(crate) fn is_of_bytes(packet: &Packet, transport: &[u8]) -> Option<bool> {
     let Some((_, whole, length)) = sums_before(packet) else {
         return Some(false);
@@ -90,15 +90,15 @@ pub(crate) fn is_of_bytes(packet: &Packet, transport: &[u8]) -> Option<bool> {
     Some(folded(whole + sum(bytes)) == RIGHT)
 }
 
-/// Length of the beginning of `transport` that tells `packet` from others, as far as it was captured: a header with numbers
-/// or with a checksum of what follows.
+/// Returns the length of the part of `transport` that distinguishes `packet` from others, as far as it was captured: a
+/// header with numbers, or with a checksum of what follows.
 pub(crate) fn telling_bytes(packet: &Packet, transport: &[u8]) -> usize {
     let length = match packet.key.protocol {
-        // Their places in a packet tell them apart.
+        // Fragments differ by their place in a packet.
         FRAGMENT => 0,
         TCP if packet.tcp => 20 + packet.options.bytes as usize,
         UDP | ICMP | ICMP6 | ESP => 8,
-        // RFC 9260 3.1: the checksum is the last of it, and may be left to the interface here, too.
+        // RFC 9260 3.1: the checksum comes last in the header; it, too, may be left to the interface.
         SCTP if transport.get(8..12) != Some(&[0; 4]) => 12,
         TCP | SCTP => usize::MAX,
         _ => 24,
@@ -111,25 +111,25 @@ impl Walk<'_> {
         self.packet.checksum != Checksum::Unasked
     }
 
-    /// No checksum of a part says anything of the part.
+    /// Notes that a checksum cannot be verified, for example because only a part of its bytes is present.
     pub(super) fn cannot_verify(&mut self) {
         if self.packet.checksum == Checksum::Right {
             self.packet.checksum = Checksum::Unverified;
         }
     }
 
-    /// The IPv4 header of `length` bytes begins here.
+    /// Verifies the IPv4 header of `length` bytes that begins here.
     #[cold]
     pub(super) fn verify_ip4(&mut self, length: usize) {
         let Some(header) = self.bytes.get(self.at..self.at + length) else {
             return self.cannot_verify();
         };
-        // Hosts that leave it to the interface write 0; and a length of 0.
+        // Hosts that leave the checksum to the interface write 0 for it, or a length of 0.
         let left = header[10..12] == [0, 0] || header[2..4] == [0, 0];
         self.verified(folded(sum(header)) == RIGHT, left);
     }
 
-    /// The header of `protocol` begins here.
+    /// Verifies the checksum of the header of `protocol` that begins here.
     #[cold]
     pub(super) fn verify(&mut self, protocol: u8, ip: &Ip) {
         let at = match protocol {
@@ -159,13 +159,13 @@ impl Walk<'_> {
             ICMP => (0, 0),
             _ => (ends(ip, protocol), u64::from(length)),
         };
-        // The interface goes on from the sum of the addresses, which the host left there; where it also divides the
-        // segment, without the length.
+        // The host leaves the sum of the pseudo-header for the interface to continue; if the interface also divides the
+        // segment, that sum is without the length.
         let left = [0, folded(ends), folded(ends + length)].contains(&field) || ip.offloaded;
         self.verified(folded(ends + length + sum(bytes)) == RIGHT, left);
     }
 
-    /// A checksum is `right`, or wrong; or `left` to the interface.
+    /// Notes a checksum that is `right`, `left` to the interface, or wrong.
     fn verified(&mut self, right: bool, left: bool) {
         if right {
             return;
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::decode::{Outcome, Packet, whole, whole_verified};
 
-    /// RFC 1071 4.1, word after word.
+    /// Computes a checksum word by word, RFC 1071 4.1.
     fn checksum(parts: &[&[u8]]) -> [u8; 2] {
         let mut sum = 0_u32;
         for part in parts {
@@ -197,7 +197,8 @@ mod tests {
         (!(sum as u16)).to_be_bytes()
     }
 
-    /// A packet of `protocol` with right checksums, and where its checksum is; IPv4 with 4 bytes of options.
+    /// Returns a packet of `protocol` with right checksums, and the offset of its checksum; IPv4 with 4 bytes of
+    /// options.
     fn packet(protocol: u8, v6: bool, payload: &[u8]) -> (Vec<u8>, usize) {
         let (header, at) = match protocol {
             TCP => (
@@ -267,12 +268,12 @@ mod tests {
             prop_assert_eq!(verified(&bytes).checksum, Checksum::Right);
             let cut = verified(&bytes[..bytes.len() - 1]);
             prop_assert_eq!((cut.checksum, cut.outcome), (Checksum::Unverified, Outcome::Flow));
-            // Behind the IP header; but not what says how long it is, or that there is none.
+            // Change a byte of the payload: other bytes state the length, or that there is no checksum.
             let mut changed = bytes.clone();
             let place = change.index(payload.len()) + bytes.len() - payload.len();
             changed[place] ^= mask;
             let wrong = verified(&changed);
-            // One in 20,000 looks like what a host leaves to the interface.
+            // One in 20,000 looks like a checksum that a host left to the interface.
             prop_assume!(wrong.checksum != Checksum::Unverified);
             prop_assert_eq!((wrong.checksum, wrong.outcome), (Checksum::Wrong, Outcome::BadChecksum));
             prop_assert!(!wrong.tcp);

@@ -1,8 +1,8 @@
 //! Decides whether a datagram to the port of a tunnel is a tunnel: the port proves nothing, any application may use it.
 //!
 //! The datagram is a tunnel if an IP packet inside fits: its header has the right version, and its length fills the
-//! datagram or its checksum is right. Behind an `EtherType` that names IP, padding may follow the packet, and its end may
-//! be cut. Every other datagram counts in its own flow.
+//! datagram or its checksum is right. After an `EtherType` that names IP, padding may follow the packet, and its end
+//! may be cut. Every other datagram belongs to its own flow.
 
 use super::mpls::sums_up;
 use super::{Layer, Packet, Stop, Walk};
@@ -10,18 +10,18 @@ use super::{Layer, Packet, Stop, Walk};
 /// Bytes that may follow an IP packet in a frame inside: padding to 64 bytes.
 const PADDING: u32 = 64;
 
-/// A datagram that has entered a tunnel which nothing proves yet.
+/// A datagram treated as a tunnel that is not proved yet.
 pub(super) struct Doubt {
-    /// The packet as it was before the tunnel header was read.
+    /// The packet before the tunnel header was read.
     before: Packet,
-    /// Place in the frame where the datagram ends.
+    /// Offset in the frame where the datagram ends.
     end: u32,
     /// A header of the tunnel names IP by its `EtherType`.
     is_named: bool,
 }
 
 impl Walk<'_> {
-    /// Enters a tunnel that a packet inside has to prove; the datagram ends at `end`.
+    /// Enters a tunnel that a packet inside must prove; the datagram ends at `end`.
     pub(super) fn begin_doubt(&mut self, end: u32) {
         self.doubt = Some(Doubt {
             before: self.packet.clone(),
@@ -30,7 +30,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Leaves the tunnel if nothing has proved it: the datagram counts in its own flow.
+    /// Leaves the tunnel if nothing has proved it: the datagram belongs to its own flow.
     #[inline]
     pub(super) fn end_doubt(&mut self) {
         if self.doubt.is_some() {
@@ -53,7 +53,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Handles content other than IP: ARP, spanning tree and LLDP prove a tunnel that carries Ethernet, all else does not.
+    /// Handles content other than IP: ARP, spanning tree and LLDP prove a tunnel of Ethernet, anything else does not.
     #[cold]
     pub(super) fn not_ip(&mut self, layer: Layer) -> Stop {
         let is_known = match layer {
@@ -68,7 +68,7 @@ impl Walk<'_> {
         Stop::NotIp
     }
 
-    /// Checks the IPv4 packet that begins here against the room in the datagram.
+    /// Checks the IPv4 packet that begins here against the rest of the datagram.
     #[inline]
     pub(super) fn settle_ip4(&mut self, header: &[u8; 20]) -> Result<(), Stop> {
         let Some(doubt) = &self.doubt else {
@@ -93,14 +93,15 @@ impl Walk<'_> {
         self.settle(fits)
     }
 
-    /// Checks the IPv6 packet that begins here, likewise; its header has no checksum, so its next header must be a usual one.
+    /// Checks the IPv6 packet that begins here in the same way; it has no header checksum, so its next header must be a
+    /// common one.
     #[inline]
     pub(super) fn settle_ip6(&mut self, header: &[u8; 40]) -> Result<(), Stop> {
         let Some(doubt) = &self.doubt else {
             return Ok(());
         };
         let total = 40 + u32::from(u16::from_be_bytes([header[4], header[5]]));
-        // Extension headers, transport, routing and tunnel protocols, and none.
+        // Extension headers, transport, routing and tunnel protocols, and no next header.
         let is_usual = matches!(
             header[6],
             0 | 4
@@ -131,7 +132,7 @@ impl Walk<'_> {
                 | 140
                 | 143
         );
-        // Trailers may follow packets between Teredo's own addresses, RFC 4380 2.6.
+        // Trailers may follow packets from or to Teredo addresses, RFC 4380 2.6.
         let is_teredo = |at: usize| header[at..at + 4] == [0x20, 1, 0, 0];
         let fits = match doubt.end.checked_sub(self.at as u32) {
             None => false,

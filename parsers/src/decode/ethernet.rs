@@ -1,4 +1,4 @@
-//! Ethernet and the tags behind its addresses, up to the network layer.
+//! Ethernet and the tags after its addresses, up to the network layer.
 
 use super::{Layer, NO_VLAN, Stop, Walk};
 
@@ -32,18 +32,18 @@ impl Walk<'_> {
             0x88e7 => Ok(self.skip(4, Layer::Ethernet)),
             // FabricPath: two bytes of tag, then the carried frame.
             0x8903 => Ok(self.skip(2, Layer::Ethernet)),
-            // 802.1BR, a tag of Marvell's switch chips behind two bytes reserved, VN-Tag, HSR (IEC 62439-3) and 802.1CB: a tag,
-            // then an EtherType.
+            // A tag, then an EtherType: 802.1BR, a tag of Marvell's switch chips after two reserved bytes, VN-Tag, HSR
+            // (IEC 62439-3) and 802.1CB.
             0x893f | 0xdada => self.tag(6),
             0x8926 | 0x892f | 0xf1c1 => self.tag(4),
-            // TRILL, RFC 6325 3: how many words of options the first two bytes say; then the carried frame.
+            // TRILL, RFC 6325 3: the first two bytes state the number of option words; then the carried frame.
             0x22f3 => {
                 let options = usize::from(self.u16(0)? >> 6 & 0x1f);
                 Ok(self.skip(6 + 4 * options, Layer::Ethernet))
             }
             0x4305 => self.mesh(),
             0xd28b => self.arista(),
-            // Cisco's metadata: a version, how many words of options, these, then an EtherType.
+            // Cisco's metadata: a version, the number of option words, the options, then an EtherType.
             0x8909 => self.tag(2 + 4 * usize::from(self.u8(1)?)),
             0x880b => Ok(Layer::Ppp),
             0x88e5 => self.integrity(),
@@ -58,17 +58,18 @@ impl Walk<'_> {
         Ok(Layer::EtherType(kind))
     }
 
-    /// An `EtherType` behind `length` bytes that say nothing about it.
+    /// Reads an `EtherType` after `length` bytes that are not needed.
     pub(super) fn tagged(&mut self, length: usize) -> Result<Layer, Stop> {
         let kind = self.u16(length)?;
         self.at += length + 2;
         Ok(typed(kind))
     }
 
-    /// A mesh of batman-adv, `batadv_packet.h` of Linux: type and version, then a header of the type's length, then a frame.
+    /// Reads a mesh header of batman-adv, `batadv_packet.h` of Linux: type and version, a header whose length depends
+    /// on the type, then a frame.
     fn mesh(&mut self) -> Result<Layer, Stop> {
         let length = match self.chunk(0)? {
-            // To one node, also with the address of the sender, and to all.
+            // Unicast; unicast with the sender's address; broadcast.
             [0x40, 15] => 10,
             [0x42, 15] => 18,
             [0x01, 15] => 14,
@@ -77,8 +78,8 @@ impl Walk<'_> {
         Ok(self.skip(length, Layer::Ethernet))
     }
 
-    /// The time stamp that Arista's switches put into mirrored frames ("Overview of Arista Timestamps"): a kind, a
-    /// version whose third digit tells the stamp's length, then the stamp and an `EtherType`.
+    /// Reads the timestamp that Arista's switches insert into mirrored frames ("Overview of Arista Timestamps"): a
+    /// kind, a version whose third digit determines the stamp's length, the stamp, and an `EtherType`.
     fn arista(&mut self) -> Result<Layer, Stop> {
         match (self.u16(0)?, self.u16(2)? >> 4 & 0xf) {
             (1, 1) => self.tag(4 + 8),
@@ -87,7 +88,7 @@ impl Walk<'_> {
         }
     }
 
-    /// IEEE 802.1Q. The id 0 names no VLAN: such a tag carries a priority alone (9.6).
+    /// Reads an IEEE 802.1Q tag. The id 0 names no VLAN: such a tag carries only a priority (9.6).
     fn vlan(&mut self) -> Result<Layer, Stop> {
         let id = self.u16(0)? & 0xfff;
         let kind = self.u16(2)?;
@@ -98,17 +99,17 @@ impl Walk<'_> {
         Ok(typed(kind))
     }
 
-    /// IEEE 802.1AE (MAC security) that authenticates and does not encrypt: the frame goes on behind the tag.
+    /// Reads IEEE 802.1AE (MAC security) that authenticates and does not encrypt: the frame continues after the tag.
     fn integrity(&mut self) -> Result<Layer, Stop> {
         let control = self.u8(0)?;
-        // A version, encrypted, changed.
+        // Version, encrypted, changed.
         if control & 0x8c != 0 {
             return Err(Stop::NotIp);
         }
         self.tagged(if control & 0x20 == 0 { 6 } else { 14 })
     }
 
-    /// LLC and SNAP, IEEE 802.2, RFC 1042.
+    /// Reads LLC and SNAP, IEEE 802.2, RFC 1042.
     pub(super) fn llc(&mut self) -> Result<Layer, Stop> {
         match (self.u8(0)?, self.u8(1)?) {
             // Unnumbered information; other controls carry no SNAP header.
@@ -124,7 +125,7 @@ impl Walk<'_> {
     }
 }
 
-/// A type field: below 0x600 it is a length, and LLC follows (IEEE 802.3 3.2.6).
+/// Interprets a type field: below 0x600 it is a length, and LLC follows (IEEE 802.3 3.2.6).
 fn typed(kind: u16) -> Layer {
     if kind < 0x600 {
         Layer::Llc
@@ -173,7 +174,7 @@ mod tests {
                     &[&[0x88, 0xe7, 0, 0, 0, 1][..], &[0; 12], &[8, 0]].concat(),
                 ),
             ),
-            // A mesh of batman-adv: to one, to one with the sender's address, to all.
+            // A mesh of batman-adv: unicast, unicast with the sender's address, broadcast.
             (
                 1,
                 zeros_then(
@@ -200,7 +201,7 @@ mod tests {
         ]);
     }
 
-    /// What protects a frame stands behind it: the value of `MACsec`, the trailer of parallel redundancy.
+    /// Integrity data follow a frame: the check value of `MACsec`, the trailer of parallel redundancy.
     #[test]
     fn what_stands_behind_a_frame_is_no_payload() {
         let protected = zeros_then(12, &[0x88, 0xe5, 0, 0, 0, 0, 0, 1, 8, 0]);

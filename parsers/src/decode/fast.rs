@@ -1,4 +1,4 @@
-//! The short way to a segment for the most frequent kind of packet.
+//! The fast path to a segment for the most frequent kind of packet.
 
 use foldhash::fast::RandomState;
 
@@ -8,19 +8,19 @@ use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Key, NO_VLAN, TCP, flag};
 use crate::records::Record;
 
-/// More fragments follow, or this is not the first: bits of the IPv4 header, RFC 791 3.1.
+/// Bits of the IPv4 header, RFC 791 3.1: more fragments follow, or this is not the first.
 const FRAGMENTED: u16 = 0x3fff;
-/// Connections that are remembered: so many that most of a busy moment have slots of their own.
+/// Remembered connections: enough that most connections of a busy moment have slots of their own.
 const SLOTS: usize = 64;
-/// Bytes in front of the IP header.
+/// Bytes before the IP header.
 const IN_FRONT: u32 = 14;
-/// No two endpoints: they take 96 bits.
+/// Not a pair of endpoints: those take 96 bits.
 const NOBODY: u128 = u128::MAX;
 
-/// Connections of the latest [`plain`] packets, which the next ones mostly share.
+/// Connections of the latest [`plain`] packets; most packets that follow belong to them.
 #[derive(Debug)]
 pub(crate) struct Recent {
-    /// Of the packet before, if it was one: what its headers have in common with others of its side, ...
+    /// If the previous packet was plain: the part of its headers that others of its side share, ...
     before: Option<Common>,
     /// ... its direction and its slot.
     from_high: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Recent {
     slots: [u128; SLOTS],
 }
 
-/// Headers without what changes from packet to packet, as they are in the file.
+/// The header fields that do not change from packet to packet, as they are in the file.
 #[derive(Debug, Clone, Copy, Default)]
 struct Common {
     /// Ethernet type, version and length, DSCP.
@@ -66,20 +66,20 @@ impl Recent {
         }
     }
 
-    /// A packet came that was not a plain one.
+    /// Notes that a packet was not plain.
     #[inline]
     pub(crate) fn interrupted(&mut self) {
         self.before = None;
     }
 
-    /// The next packet has an owner that says all.
+    /// Gives the next packet a complete owner.
     #[inline]
     pub(crate) fn forget_latest(&mut self) {
         self.before = None;
         self.slots[usize::from(self.slot)] = NOBODY;
     }
 
-    /// That packet may have begun another connection between these endpoints.
+    /// Forgets the connection of `key`: a packet may have begun another one between these endpoints.
     pub(crate) fn forget(&mut self, key: &Key) {
         if key.v6 {
             return;
@@ -93,7 +93,7 @@ impl Recent {
     }
 }
 
-/// Where a connection is remembered; senders who meet in one only take longer.
+/// Returns the slot of a connection; connections that collide only take longer.
 #[inline]
 fn slot(low: u64, high: u64) -> usize {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 divided by the golden ratio: spreads neighbours
@@ -105,9 +105,9 @@ fn both(low: u64, high: u64) -> u128 {
     u128::from(low) << 48 | u128::from(high)
 }
 
-/// The most frequent packet, without the walk over its layers: Ethernet, IPv4 without options, whole, TCP with
-/// nothing but timestamps as options. Decodes as [`crate::decode::decode`] would, in a third of its time; of
-/// one whose connection is remembered only what differs is looked at.
+/// Decodes the most frequent packet without walking over its layers: Ethernet, IPv4 without options and fragments, TCP
+/// with no options but timestamps. The result is that of [`crate::decode::decode`], in a third of its time; for a
+/// remembered connection only the fields that change are read.
 #[inline]
 pub(crate) fn plain(
     record: &Record,
@@ -135,7 +135,7 @@ pub(crate) fn plain(
         _ => return false,
     };
     let ip_bytes = u32::from(half(16));
-    // What contradicts itself goes the long way, and so does what is followed by much.
+    // Contradictory lengths and long trailers are left to the general path.
     if record.wire.wrapping_sub(IN_FRONT + ip_bytes) > LONGEST_TRAILER
         || record.captured > record.wire
     {
@@ -178,7 +178,7 @@ pub(crate) fn plain(
     true
 }
 
-/// Whether the host of a [`plain`] packet sends to itself.
+/// Whether a host sends a [`plain`] packet to itself.
 pub(crate) fn is_local(frame: &[u8]) -> bool {
     let Some(ends) = frame.get(26..34).and_then(<[u8]>::first_chunk::<8>) else {
         return false;
@@ -195,8 +195,8 @@ fn endpoint(address: u32, port: u16) -> u64 {
     u64::from(address) << 16 | u64::from(port)
 }
 
-/// The owner of a packet whose connection is to be looked up. Written where it stays: a copy would be read in wider
-/// pieces than it was written, which waits for all of them.
+/// Writes the owner of a packet whose connection must be looked up. It is written in place: a copy would read it in
+/// wider pieces than it was written in, and stall until all of them are stored.
 #[inline(never)]
 fn whole(head: &[u8; 54], recent: &Recent, hashing: &RandomState, owner: &mut Owner) {
     let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
@@ -231,8 +231,8 @@ mod tests {
     use crate::decode::links::{ETHERNET, Link};
     use crate::decode::{Outcome, Packet, decode};
 
-    /// Changes between frames: to the other direction, to another port, a SYN, another length of the TCP header, and of
-    /// one frame alone another byte of the headers before the addresses.
+    /// Generates changes between frames: the other direction, another port, a SYN, another length of the TCP header,
+    /// and for one frame only another byte of the headers before the addresses.
     fn change() -> impl Strategy<Value = (bool, u8, bool, bool, Option<usize>)> {
         (
             any::<bool>(),
@@ -285,10 +285,10 @@ mod tests {
             let hashing = RandomState::default();
             let mut recent = Recent::new();
             let mut notice = Notice::new(true, false);
-            // For each slot the key of its connection, and the number of SYNs that it had before.
+            // For each slot the key of its connection, and the number of earlier SYNs of that key.
             let mut slots = [None; 256];
             let mut syns = std::collections::HashMap::new();
-            // Connection and direction of the packet before, if that was a plain one.
+            // Connection and direction of the previous packet, if it was plain.
             let mut before = None;
             let mut spoilt_before = false;
             for (turn, other, syn, odd, spoilt) in changes {
@@ -325,7 +325,7 @@ mod tests {
                     prop_assert!(!syn);
                     prop_assert_eq!(slots[usize::from(owner.slot)], Some(connection));
                     let reset = packet.tcp_flags & flag::RST != 0;
-                    // Another DSCP or TTL is another header.
+                    // A header with another DSCP or TTL does not match the previous one.
                     prop_assert!(owner.kind == OwnerKind::Again || this == before && !reset);
                     prop_assert!(owner.kind == OwnerKind::Run || spoilt.is_some() || spoilt_before || this != before || reset);
                 } else {

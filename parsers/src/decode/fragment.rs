@@ -1,4 +1,4 @@
-//! IP fragments: which packet each is a part of, and where that part lies.
+//! IP fragments: the packet that each is a part of, and its place in that packet.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -11,16 +11,16 @@ use super::{Layer, Walk};
 /// Which part of a packet a fragment is: RFC 791 3.2, RFC 8200 4.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Part {
-    /// Its offset in units of 8 bytes, and the bits below.
+    /// The offset in units of 8 bytes, and the flags below.
     place: u16,
     /// Its length.
     length: u16,
 }
 
 const OFFSET: u16 = 0x1fff;
-/// Another part follows.
+/// Flag: another part follows.
 const MORE: u16 = 0x8000;
-/// Its own header says that the packet is of TCP.
+/// Flag: its own header names TCP.
 const OF_TCP: u16 = 0x4000;
 
 impl Part {
@@ -34,7 +34,7 @@ impl Part {
         }
     }
 
-    /// The bytes of the packet that it holds.
+    /// Returns the range of bytes of the packet that this part contains.
     pub(crate) fn range(self) -> (u32, u32) {
         let begin = u32::from(self.place & OFFSET) * 8;
         (begin, begin + u32::from(self.length))
@@ -50,7 +50,7 @@ impl Part {
 }
 
 impl Walk<'_> {
-    /// Notes that this IP packet is a part of another, from `offset` on. The innermost one that is counts.
+    /// Notes that this IP packet is a part of another, from `offset` on. An inner fragment replaces an outer one.
     #[cold]
     pub(super) fn fragment(
         &mut self,
@@ -59,11 +59,11 @@ impl Walk<'_> {
         protocol: u8,
         (offset, more): (usize, bool),
     ) {
-        // No secret key: whoever can choose what is hashed here can send such fragments anyway.
+        // The key is not secret: a sender that can choose the hashed fields can send such fragments anyway.
         let mut hasher = FixedState::default().build_hasher();
         hasher.write_u128(ip.source);
         hasher.write_u128(ip.destination);
-        // With IPv6 the next header of the first part alone counts, RFC 8200 4.5.
+        // With IPv6 only the next header of the first part is valid, RFC 8200 4.5.
         let stated_protocol = if ip.v6 { 0 } else { u64::from(protocol) };
         hasher.write_u64(stated_protocol << 32 | u64::from(identification));
         self.packet.fragment = true;
@@ -72,14 +72,14 @@ impl Walk<'_> {
         self.packet.part = Part::new(offset, ip.payload, more, protocol);
     }
 
-    /// A fragment that begins `offset` bytes behind the first is of the flow of the first one. Its part of a
-    /// UDP payload was counted there, by the UDP header; its payload is what it has of TCP, if it is of TCP.
+    /// Assigns a fragment that begins `offset` bytes after the first one to the first one's flow. UDP payload was
+    /// counted there, by the length in the UDP header; of a TCP segment the payload in this fragment is counted here.
     #[cold]
     pub(super) fn later_fragment(&mut self, ip: &Ip, offset: usize) -> Layer {
         self.flow(ip, FRAGMENT, 0, 0);
         let header = self.rest_of_tcp_header(offset);
         let packet = &mut *self.packet;
-        // A tunnel further out may have kept the packet.
+        // If an outer tunnel keeps its flow, the packet is not a later fragment.
         packet.later_fragment = packet.key.protocol == FRAGMENT;
         if packet.later_fragment {
             packet.payload = ip.payload.saturating_sub(header);
@@ -87,8 +87,8 @@ impl Walk<'_> {
         Layer::Done
     }
 
-    /// How many bytes of a TCP header a fragment begins with: scanners send first ones of 8 bytes. Options count
-    /// as payload where the first fragment kept their length.
+    /// Returns how many bytes of a TCP header a fragment begins with: scanners send first fragments of 8 bytes. If the
+    /// first fragment has the header's length, options are counted as payload.
     fn rest_of_tcp_header(&self, offset: usize) -> u32 {
         let length = 12_usize
             .checked_sub(offset)
@@ -102,7 +102,7 @@ impl Walk<'_> {
 mod tests {
     use crate::decode::{Packet, whole};
 
-    /// A part of a TCP segment with 12 bytes of options, cut at `from` and `to`.
+    /// Returns the part from `from` to `to` of a TCP segment with 12 bytes of options.
     fn part(from: u8, to: u8) -> Packet {
         let mut segment = vec![0, 5, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, 0x80, 0x10, 1, 2];
         segment.resize(132, 1);

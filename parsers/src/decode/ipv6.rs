@@ -1,7 +1,7 @@
-//! IPv6 and its extension headers to addresses, lengths and the transport protocol.
+//! Reads addresses, lengths and the transport protocol from IPv6 and its extension headers.
 //!
-//! A packet's flow is that of its first sender and its last receiver, as in the checksum of its transport (RFC 8200 8.1):
-//! a routing header names the receiver, a home address the sender.
+//! A packet's flow is that of its first sender and its last receiver, as in the transport checksum (RFC 8200 8.1): a
+//! routing header names the receiver, a home address option the sender.
 
 use super::network::{AUTHENTICATION, Ip, MOST_HEADERS};
 use super::{Layer, Stop, Walk};
@@ -12,16 +12,16 @@ const FRAGMENT: u8 = 44;
 const NO_NEXT_HEADER: u8 = 59;
 const DESTINATION: u8 = 60;
 const MOBILITY: u8 = 135;
-/// Options: the length of a jumbogram, RFC 2675 2, and the address of a host that is away from home, RFC 6275 6.3.
+/// Options: the length of a jumbogram, RFC 2675 2, and the home address of a mobile host, RFC 6275 6.3.
 const JUMBO: u8 = 0xc2;
 const HOME_ADDRESS: u8 = 201;
 /// Type of a routing header, RFC 8754 2.
 const SEGMENT_ROUTING: u8 = 4;
-/// The longest jumbogram that is believed: BIG TCP of Linux makes packets of up to 512 KiB.
+/// The longest jumbogram that is accepted: BIG TCP of Linux makes packets of up to 512 KiB.
 const LONGEST_JUMBOGRAM: u32 = 1 << 20;
 
 impl Walk<'_> {
-    /// IPv6, RFC 8200.
+    /// Reads an IPv6 header and its extensions, RFC 8200.
     pub(super) fn ip6(&mut self) -> Result<Layer, Stop> {
         let header = *self.chunk::<40>(0)?;
         if header[0] >> 4 != 6 {
@@ -54,14 +54,15 @@ impl Walk<'_> {
         self.fit(ip.bytes);
         self.at += 40;
         let mut next = header[6];
-        // Extension headers, each naming the next. A packet may be all headers: bounded.
+        // Extension headers, each of which names the next one. Their number is limited: a packet may consist of headers
+        // only.
         for _ in 0..=MOST_HEADERS {
             let length = match next {
                 // HIP, shim6.
                 HOP_BY_HOP | ROUTING | DESTINATION | 139 | 140 => {
                     (usize::from(self.u8(1)?) + 1) * 8
                 }
-                // A message of its own, but for a header that says what follows (RFC 6275 6.1.1).
+                // A message of its own, except a header that names what follows (RFC 6275 6.1.1).
                 MOBILITY if self.u8(0)? != NO_NEXT_HEADER => (usize::from(self.u8(1)?) + 1) * 8,
                 // In units of 4 bytes, less 2.
                 AUTHENTICATION => (usize::from(self.u8(1)?) + 2) * 4,
@@ -73,7 +74,7 @@ impl Walk<'_> {
                 let place = self.u16(2)?;
                 let (offset, more) = (usize::from(place & 0xfff8), place & 1 != 0);
                 ip.payload = ip.payload.saturating_sub(8);
-                // An "atomic" fragment, whole in itself, is none (RFC 6946).
+                // An "atomic" fragment is a complete packet (RFC 6946).
                 if offset > 0 || more {
                     let identification = self.u32(4)?;
                     self.fragment(&ip, identification, following, (offset, more));
@@ -97,8 +98,8 @@ impl Walk<'_> {
         Err(Stop::Malformed)
     }
 
-    /// Length behind the IPv6 header that begins here, as the option of a jumbogram in the header behind it says,
-    /// RFC 2675 2.
+    /// Returns the length after the IPv6 header that begins here, from the jumbogram option of the next header, RFC
+    /// 2675 2.
     #[cold]
     fn jumbogram(&self) -> Option<u32> {
         let length = (usize::from(self.u8(41).ok()?) + 1) * 8;
@@ -113,7 +114,7 @@ impl Walk<'_> {
 }
 
 impl Ip {
-    /// Takes in what an extension header of `kind` says of the packet's ends.
+    /// Reads what an extension header of `kind` states about the packet's endpoints.
     #[inline]
     fn extend(&mut self, kind: u8, header: &[u8]) {
         match kind {
@@ -123,9 +124,9 @@ impl Ip {
         }
     }
 
-    /// A packet with segments left is on its way to the last of them, from which the answers come: of a mobile host,
-    /// RFC 6275 6.4, and of segment routing, RFC 8754 2. Both have the last one first. Other types are left alone: that of
-    /// RFC 2460 was given up by RFC 5095.
+    /// Sets the destination of a packet with segments left to the last segment, because the answers come from there:
+    /// with the routing headers for mobile hosts, RFC 6275 6.4, and for segment routing, RFC 8754 2. In both the last
+    /// segment comes first. Other types are ignored: RFC 5095 deprecated that of RFC 2460.
     #[cold]
     fn route(&mut self, header: &[u8]) {
         let (kind, left) = match header {
@@ -136,12 +137,12 @@ impl Ip {
         match (kind, last) {
             (_, _) if left == 0 => {}
             (2 | SEGMENT_ROUTING, Some(last)) => self.destination = last,
-            // The addresses in a checksum are others.
+            // The checksum covers other addresses.
             _ => self.elsewhere = true,
         }
     }
 
-    /// The sender is known by the address that it has at home, RFC 6275 6.3.
+    /// Sets the source to the home address of a mobile host, RFC 6275 6.3.
     #[cold]
     fn come_from_home(&mut self, header: &[u8]) {
         let options = options_of(header.get(2..).unwrap_or_default());
@@ -154,7 +155,7 @@ impl Ip {
     }
 }
 
-/// The options in an extension header, RFC 8200 4.2, as kind and value, up to the first that does not fit.
+/// Returns the options in an extension header, RFC 8200 4.2, as kind and value, up to the first that does not fit.
 fn options_of(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
     std::iter::from_fn(move || {
         while let [0, rest @ ..] = bytes {
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
     use crate::decode::{Outcome, Packet, whole};
 
-    /// IPv6 with `headers`, of which the first has that number, then UDP from port 5 to port 6.
+    /// Returns IPv6 with `headers`, the first of which is numbered `first`, then UDP from port 5 to port 6.
     fn with_headers(first: u8, headers: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x60, 0, 0, 0, 0, 0, first, 64];
         bytes.extend([1; 16]);
@@ -191,7 +192,7 @@ mod tests {
         bytes
     }
 
-    /// Destination options of 8 bytes, so many times.
+    /// Returns `count` destination option headers of 8 bytes.
     fn extended(count: usize) -> Vec<u8> {
         let next = |left| if left == 0 { 17 } else { 60 };
         let headers = (0..count).rev();
@@ -228,7 +229,7 @@ mod tests {
         assert_eq!(decoded(&bytes).key.protocol, 135);
     }
 
-    /// The ends of the flow, source first.
+    /// Returns the endpoints of the flow, source first.
     fn ends(packet: &Packet) -> (u128, u128) {
         let key = &packet.key;
         if packet.from_high {
@@ -251,12 +252,12 @@ mod tests {
         for (header, expected) in [
             (route(4, 2, 3), (source, other)),
             (route(4, 1, 1), (source, other)),
-            // It is there.
+            // No segments are left.
             (route(4, 0, 3), (source, destination)),
             (route(2, 1, 1), (source, other)),
-            // Given up.
+            // A deprecated type.
             (route(0, 1, 2), (source, destination)),
-            // Without a segment.
+            // No segment is listed.
             (route(4, 1, 0), (source, destination)),
         ] {
             let packet = decoded(&with_headers(43, &header));
@@ -277,7 +278,7 @@ mod tests {
         let packet = decoded(&bytes);
         assert_eq!(packet.ip_bytes, 40 + 0x1_0010);
         assert!(!packet.offloaded && !packet.length_conflict);
-        // 4 GiB: the frame counts.
+        // 4 GiB: the length of the frame is used instead.
         bytes[44..48].fill(0xff);
         assert_eq!(decoded(&bytes).ip_bytes, 40 + 0x1_0010);
     }

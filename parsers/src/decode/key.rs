@@ -1,15 +1,15 @@
-//! The key of a flow: endpoints and protocol, which all packets of the flow share.
+//! The key of a flow: the endpoints and the protocol of all its packets.
 
 use std::hash::{BuildHasher, Hasher};
 
-/// Two endpoints and a protocol, the lower endpoint first, so that both directions have one key.
+/// Two endpoints and a protocol, the lower endpoint first, so that both directions have the same key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Key {
     /// Address of the lower endpoint; an IPv4 address in the low 32 bits.
     pub low: u128,
     /// Address of the higher endpoint.
     pub high: u128,
-    /// Port of the lower endpoint; 0 where the protocol has none.
+    /// Port of the lower endpoint; 0 if the protocol has no ports.
     pub low_port: u16,
     /// Port of the higher endpoint.
     pub high_port: u16,
@@ -17,14 +17,15 @@ pub(crate) struct Key {
     pub protocol: u8,
     /// IP version 6.
     pub v6: bool,
-    /// Which of several TCP connections, one after the other or side by side, that have all of the above in common.
+    /// Distinguishes TCP connections, consecutive or concurrent, that have all of the above in common.
     pub life: u32,
-    /// The VLAN or virtual network that tells equal addresses apart, where the caller asks for that; else 0.
+    /// The VLAN or virtual network that distinguishes equal addresses, if the caller wants that; else 0.
     pub network: u32,
 }
 
 impl Key {
-    /// The key of a packet from `source` to `destination`, each an address and a port, and whether it is from the higher.
+    /// Returns the key of a packet from `source` to `destination`, each an address and a port, and whether the source
+    /// is the higher endpoint.
     #[inline]
     pub(crate) fn new(
         source: (u128, u16),
@@ -51,18 +52,18 @@ impl Key {
         (key, from_high)
     }
 
-    /// Whether a host sends to itself: no network carries its packets, RFC 1122 3.2.1.3 and RFC 4291 2.5.3.
+    /// Whether a host sends to itself: no network carries these packets, RFC 1122 3.2.1.3 and RFC 4291 2.5.3.
     pub(crate) fn is_local(&self) -> bool {
         let is_loopback = |end: u128| if self.v6 { end == 1 } else { end >> 24 == 127 };
         self.low == self.high || is_loopback(self.low) || is_loopback(self.high)
     }
 
-    /// Length of an IP header without options.
+    /// Returns the length of an IP header without options.
     pub(crate) fn ip_header(&self) -> u32 {
         if self.v6 { 40 } else { 20 }
     }
 
-    /// Its hash under `state`.
+    /// Returns its hash under `state`.
     #[inline]
     pub(crate) fn hash(&self, state: &impl BuildHasher) -> u64 {
         let mut hasher = state.build_hasher();
@@ -81,7 +82,7 @@ impl Key {
             hasher.write_u32(self.network);
         }
         let hash = hasher.finish();
-        // Spread over the upper bits, which choose the slot of a table.
+        // Spreads `life` over the upper bits, which choose the slot of a table.
         hash ^ u64::from(self.life).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }

@@ -1,30 +1,31 @@
-//! The lengths that a record and the headers of its packet state, held against each other.
+//! Compares the lengths that a record and the headers of its packet state.
 //!
-//! Which one counts where they contradict each other: the captured bytes are there, so that a frame is no shorter than
-//! they are; what the record states beyond them is believed up to the end of the outermost IP packet and what may
-//! follow that. UDP ends where its IP packet does. An IP packet that is longer than its frame, or than the packet around
-//! it, is believed: whoever cut it for a mirror or a trace did not change its header.
+//! If they contradict each other: a frame is at least as long as its captured bytes. Beyond them the record's length is
+//! used up to the end of the outermost IP packet and what may follow it. UDP ends with its IP packet. The stated length
+//! of an IP packet that is longer than its frame, or than the packet around it, is used: a tool that cuts packets for a
+//! mirror or a trace does not change their headers.
 
 use super::links::Link;
 use super::network::Ip;
 use super::{Outcome, Walk};
 use crate::records::{MAX_LARGE_RECORD, Record};
 
-/// Bytes that may follow an IP packet in its frame: padding to 64 bytes, and what switches and packet brokers append.
+/// Most bytes that may follow an IP packet in its frame: padding to 64 bytes, and trailers of switches and packet
+/// brokers.
 pub(super) const LONGEST_TRAILER: u32 = 128;
-/// The longest frame whose length no IP header tells: IPv6 hands up to 512 KiB to an interface (BIG TCP of Linux).
+/// The longest frame without a length in its IP header: IPv6 passes up to 512 KiB to an interface (BIG TCP of Linux).
 const LONGEST_UNTOLD: u32 = 1 << 20;
-/// The longest frame of another protocol: none of them is merged.
+/// The longest frame of other protocols: offloading merges none of them.
 const LONGEST_OTHER: u32 = 1 << 16;
 
-/// How frame and IP packets fit into each other.
+/// How the frame and its IP packets fit into each other.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Frame {
     /// Where the innermost IP packet so far ends in the frame; none before the first.
     end: Option<u32>,
-    /// Bytes behind the outermost one, where they are more than may follow it.
+    /// Bytes after the outermost IP packet, if there are more than may follow it.
     excess: u32,
-    /// The record states a length that no frame has: that of the outermost IP packet counts.
+    /// The record states a length that no frame has: that of the outermost IP packet is used.
     is_wire_unknown: bool,
 }
 
@@ -33,7 +34,7 @@ impl Walk<'_> {
         self.packet.length_conflict = true;
     }
 
-    /// Takes in what `record` states.
+    /// Reads the lengths that `record` states.
     #[inline]
     pub(super) fn begin_lengths(&mut self, record: &Record, link: Option<&Link>) {
         let longest = if link.is_some() {
@@ -48,7 +49,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An IP packet of `bytes` begins here.
+    /// Compares an IP packet of `bytes` that begins here with the frame or the packet around it.
     #[inline]
     pub(super) fn fit(&mut self, bytes: u32) {
         let end = (self.at as u32).saturating_add(bytes);
@@ -60,16 +61,16 @@ impl Walk<'_> {
                 self.conflict();
             }
             None if self.wire - end > LONGEST_TRAILER => self.frame.excess = self.wire - end,
-            // The content of a fragment goes on in the next one.
+            // The content of a fragment continues in the next one.
             Some(around) if end > around && !self.packet.fragment => self.conflict(),
             _ => {}
         }
         self.frame.end = Some(end);
     }
 
-    /// The segment of `ip` with `payload` inside a tunnel may stand for many: where the interface repeats the headers of
-    /// a tunnel as they are, they state the length of one segment, and only the frame that of all (`GSO_PARTIAL` of
-    /// Linux). All of them are of one length. How many bytes the other ones have.
+    /// Returns the payload bytes that repeat after a segment with `payload` inside a tunnel. An interface that repeats
+    /// the headers of a tunnel unchanged (`GSO_PARTIAL` of Linux) makes segments of equal length: the headers state
+    /// that of one segment, and only the frame the total.
     #[inline]
     pub(super) fn repeated(&mut self, payload: u32) -> u32 {
         let excess = self.frame.excess;
@@ -84,13 +85,13 @@ impl Walk<'_> {
         excess
     }
 
-    /// How much of the payload of UDP that `ip` has room for is there by its own `length`.
+    /// Returns the UDP payload that `ip` has room for, according to the datagram's own `length`.
     #[inline]
     pub(super) fn fit_datagram(&mut self, length: u32, ip: &Ip) -> u32 {
         match length {
-            // A jumbogram (RFC 2675), or an offloaded one.
+            // A jumbogram (RFC 2675), or an offloaded datagram.
             0 if ip.offloaded || ip.bytes > 0xffff => return ip.payload.saturating_sub(8),
-            // The length of a fragmented datagram is that of all its parts.
+            // A fragmented datagram states the length of all its parts.
             8.. if length <= ip.payload || self.packet.fragment => {}
             _ => self.conflict(),
         }
@@ -102,7 +103,7 @@ impl Walk<'_> {
         length.min(room).saturating_sub(8)
     }
 
-    /// Decides on the length of the frame.
+    /// Determines the length of the frame.
     #[inline]
     pub(super) fn end_lengths(&mut self, record: &Record) {
         let cut = record.captured < self.wire;
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
     use crate::decode::{Packet, decode};
 
-    /// A frame of Ethernet, of which a record states `wire` bytes.
+    /// Decodes an Ethernet frame for which a record states `wire` bytes.
     fn decoded(frame: &[u8], wire: u32) -> Packet {
         let record = Record {
             time: 0,
@@ -146,7 +147,7 @@ mod tests {
         packet
     }
 
-    /// Ethernet, IPv4 or IPv6 with `payload` bytes of UDP that says it has `length`.
+    /// Returns Ethernet, IPv4 or IPv6 with `payload` bytes of UDP whose header states `length`.
     fn frame(v6: bool, payload: u16, length: u16) -> Vec<u8> {
         let mut frame = vec![0; 12];
         if v6 {
@@ -212,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_frame_of_many_segments_in_a_tunnel_has_headers_of_one() {
-        // IPv4 in IPv4 in Ethernet: 100 bytes of TCP payload by the headers, and 900 more of the frame.
+        // IPv4 in IPv4 in Ethernet: 100 bytes of TCP payload according to the headers, and 900 more in the frame.
         let ip = |total: u16, protocol: u8| {
             let mut header = vec![0x45, 0];
             header.extend(total.to_be_bytes());
@@ -231,11 +232,11 @@ mod tests {
             (packet.wire, packet.payload, packet.ip_bytes),
             (1074, 1000, 1040)
         );
-        // Not a whole number of them: the record is wrong.
+        // Not a multiple: the record is wrong.
         let packet = decoded(&frame, 14 + 160 + 950);
         assert!(!packet.offloaded && packet.length_conflict);
         assert_eq!((packet.wire, packet.payload), (174, 100));
-        // Bytes that were captured are there.
+        // Captured bytes are always part of the frame.
         frame.resize(1124, 0);
         let packet = decoded(&frame, 1124);
         assert!(!packet.offloaded && !packet.length_conflict);

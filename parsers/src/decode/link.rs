@@ -1,4 +1,4 @@
-//! Link headers of captures on systems and interfaces that are no Ethernet, to the network layer.
+//! Link headers, other than Ethernet, of captures on various systems and interfaces.
 
 use super::{Layer, Stop, Walk, links};
 
@@ -6,7 +6,7 @@ use super::{Layer, Stop, Walk, links};
 const OUTGOING: u16 = 4;
 
 impl Walk<'_> {
-    /// BSD loopback: the address family in the byte order of the machine that captured.
+    /// Reads BSD loopback: the address family in the byte order of the capturing machine.
     pub(super) fn null(&mut self) -> Result<Layer, Stop> {
         let raw = *self.chunk::<4>(0)?;
         self.at += 4;
@@ -14,12 +14,12 @@ impl Walk<'_> {
         family(little.min(big))
     }
 
-    /// OpenBSD loopback: the address family in network order; written in host order by some.
+    /// Reads OpenBSD loopback: the address family in network order; some writers use host order.
     pub(super) fn loopback(&mut self) -> Result<Layer, Stop> {
         self.null()
     }
 
-    /// Frame Relay, RFC 2427 or Cisco's own form, behind two to four bytes of address, the last of which is odd.
+    /// Reads Frame Relay, RFC 2427 or Cisco's own form, after two to four address bytes, the last of which is odd.
     pub(super) fn frame_relay(&mut self) -> Result<Layer, Stop> {
         let mut length = 2;
         while length < 4 && self.u8(length - 1)? & 1 == 0 {
@@ -40,7 +40,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Linux "cooked" capture, version 1.
+    /// Reads Linux "cooked" capture, version 1.
     pub(super) fn cooked(&mut self) -> Result<Layer, Stop> {
         let (hardware, kind) = (self.u16(2)?, self.u16(14)?);
         self.packet.is_outgoing |= self.u16(0)? == OUTGOING;
@@ -48,7 +48,7 @@ impl Walk<'_> {
         cooked_protocol(hardware, kind)
     }
 
-    /// Linux "cooked" capture, version 2.
+    /// Reads Linux "cooked" capture, version 2.
     pub(super) fn cooked_2(&mut self) -> Result<Layer, Stop> {
         let (kind, hardware) = (self.u16(0)?, self.u16(8)?);
         self.packet.is_outgoing |= u16::from(self.u8(10)?) == OUTGOING;
@@ -56,7 +56,7 @@ impl Walk<'_> {
         cooked_protocol(hardware, kind)
     }
 
-    /// PPI: a header of its own, which names the link type behind it.
+    /// Reads PPI: its own header, which names the link type after it.
     pub(super) fn per_packet_information(&mut self) -> Result<Layer, Stop> {
         let length = usize::from(u16::from_le_bytes(*self.chunk(2)?));
         let link_type = u32::from_le_bytes(*self.chunk(4)?);
@@ -67,7 +67,7 @@ impl Walk<'_> {
         self.inner_link(link_type)
     }
 
-    /// Linux netfilter log: fields of type and length, of which one is the packet.
+    /// Reads a Linux netfilter log: fields of type and length, one of which is the packet.
     pub(super) fn netfilter_log(&mut self) -> Result<Layer, Stop> {
         let family = self.u8(0)?;
         let mut ether_type = 0;
@@ -79,7 +79,7 @@ impl Walk<'_> {
                 return match family {
                     2 => Ok(self.skip(4, Layer::Ip4)),
                     10 => Ok(self.skip(4, Layer::Ip6)),
-                    // A bridge: the header before the packet is a field of its own.
+                    // A bridge: the EtherType is a separate field before the packet.
                     7 => Ok(self.skip(4, Layer::EtherType(ether_type))),
                     _ => Err(Stop::NotIp),
                 };
@@ -95,11 +95,11 @@ impl Walk<'_> {
         Err(Stop::Malformed)
     }
 
-    /// ARCNET, RFC 1051 and RFC 1201; Linux has two more bytes before the type.
+    /// Reads ARCNET, RFC 1051 and RFC 1201; Linux has two more bytes before the type.
     pub(super) fn arcnet(&mut self, kind: usize) -> Result<Layer, Stop> {
         match self.u8(kind)? {
             0xf0 => Ok(self.skip(kind + 1, Layer::Ip4)),
-            // A flag byte and a sequence number; a flag other than 0 is a part of a packet.
+            // A flag byte and a sequence number; a flag other than 0 marks a part of a packet.
             0xd4 if self.u8(kind + 1)? == 0 => Ok(self.skip(kind + 4, Layer::Ip4)),
             _ => Err(Stop::NotIp),
         }
@@ -111,13 +111,13 @@ fn family(value: u32) -> Result<Layer, Stop> {
         2 => Ok(Layer::Ip4),
         // NetBSD and OpenBSD, FreeBSD, macOS, Linux.
         24 | 28 | 30 | 10 => Ok(Layer::Ip6),
-        // Some writers put an EtherType in its place.
+        // Some writers put an EtherType here.
         0x0600..=0xffff => Ok(Layer::EtherType(value as u16)),
         _ => Err(Stop::NotIp),
     }
 }
 
-/// What follows a "cooked" header.
+/// Returns the layer after a "cooked" header.
 fn cooked_protocol(hardware: u16, kind: u16) -> Result<Layer, Stop> {
     match (hardware, kind) {
         // Netlink carries no packets of a network.
@@ -136,13 +136,13 @@ mod tests {
     #[test]
     fn link_headers_lead_to_the_packet() {
         all_lead_to_the_packet([
-            // Frame Relay: Cisco's form, RFC 2427 behind four bytes of address, the same with SNAP.
+            // Frame Relay: Cisco's form, RFC 2427 after four address bytes, the same with SNAP.
             (107, vec![0x18, 0x41, 8, 0]),
             (107, vec![0x18, 0x40, 0x40, 0x41, 3, 0xcc]),
             (107, vec![0x18, 0x41, 3, 0, 0x80, 0, 0, 0, 8, 0]),
             // The netfilter log of a bridge: the EtherType is a field before the packet.
             (239, vec![7, 0, 0, 0, 8, 0, 1, 0, 8, 0, 0, 0, 32, 0, 9, 0]),
-            // An EtherType in the place of an address family.
+            // An EtherType instead of an address family.
             (0, vec![0, 8, 0, 0]),
         ]);
     }

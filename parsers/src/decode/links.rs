@@ -1,30 +1,30 @@
-//! The link types that can be read: their numbers and names in the tcpdump registry
-//! (<https://www.tcpdump.org/linktypes.html>), and what steps over a header of each.
+//! The supported link types: their numbers and names in the tcpdump registry
+//! (<https://www.tcpdump.org/linktypes.html>), and the function that skips the header of each.
 
 use std::borrow::Cow;
 
 use super::{Layer, Stop, Walk};
 use crate::records::NO_LINK;
 
-/// Steps over the link header at the walk's place.
+/// Skips the link header at the walk's position.
 type StepOver = fn(&mut Walk<'_>) -> Result<Layer, Stop>;
 
 /// One link type.
 pub(crate) struct Link {
     number: u32,
-    /// Name in the registry without `LINKTYPE_`; empty where the tables give the number instead.
+    /// Name in the registry without `LINKTYPE_`; empty if the tables show the number instead.
     name: &'static str,
     step_over: StepOver,
 }
 
 pub(crate) const ETHERNET: u32 = 1;
 pub(crate) const LINUX_SLL2: u32 = 276;
-/// IEEE 802.11 behind the headers of two families of drivers.
+/// IEEE 802.11 after the headers of two families of drivers.
 pub(super) const PRISM: u32 = 119;
 pub(super) const AVS: u32 = 163;
-/// A header that names the link type behind it.
+/// A header that names the link type after it.
 pub(super) const PPI: u32 = 192;
-/// The same of macOS, which wrote it under a number that is everybody's first.
+/// The same of macOS, which first used a number reserved for private use.
 pub(super) const PKTAPS: [u32; 2] = [149, 258];
 
 const fn link(number: u32, name: &'static str, step_over: StepOver) -> Link {
@@ -35,13 +35,13 @@ const fn link(number: u32, name: &'static str, step_over: StepOver) -> Link {
     }
 }
 
-/// All of them, frequent ones first.
-#[allow(clippy::redundant_closure_for_method_calls)] // the methods are not those of any lifetime
+/// All link types, frequent ones first.
+#[allow(clippy::redundant_closure_for_method_calls)] // paths to the methods are not generic over the lifetime
 static LINKS: &[Link] = &[
     link(ETHERNET, "ETHERNET", |_| Ok(Layer::Ethernet)),
     link(113, "LINUX_SLL", |walk| walk.cooked()),
     link(LINUX_SLL2, "LINUX_SLL2", |walk| walk.cooked_2()),
-    // The numbers of BSD and Linux as well.
+    // Also under the numbers of BSD and Linux.
     link(101, "RAW", |_| Ok(Layer::Ip)),
     link(12, "RAW", |_| Ok(Layer::Ip)),
     link(14, "RAW", |_| Ok(Layer::Ip)),
@@ -49,7 +49,7 @@ static LINKS: &[Link] = &[
     link(229, "IPV6", |_| Ok(Layer::Ip6)),
     link(0, "NULL", |walk| walk.null()),
     link(108, "LOOP", |walk| walk.loopback()),
-    // With or without HDLC framing: PPP itself looks for the framing.
+    // With or without HDLC framing: PPP itself detects the framing.
     link(9, "PPP", |_| Ok(Layer::Ppp)),
     link(50, "PPP_HDLC", |_| Ok(Layer::Ppp)),
     link(51, "PPP_ETHER", |walk| walk.pppoe()),
@@ -76,26 +76,25 @@ static LINKS: &[Link] = &[
     }),
     // IP over Fibre Channel, RFC 2625: two addresses of 8 bytes.
     link(122, "", |walk| Ok(walk.skip(16, Layer::Llc))),
-    // ATM as SunOS has it: the lower half of the first byte says that LLC follows.
+    // ATM of SunOS: the lower half of the first byte states whether LLC follows.
     link(123, "", |walk| match walk.u8(0)? & 15 {
         2 => Ok(walk.skip(4, Layer::Llc)),
         _ => Err(Stop::NotIp),
     }),
-    // OpenBSD's view into IPsec: family, key, flags.
+    // OpenBSD's IPsec interface: family, key, flags.
     link(109, "", |walk| Ok(walk.skip(12, Layer::Ip))),
     link(117, "", |walk| walk.packet_filter_log()),
-    // IP over IEEE 1394 as macOS writes it: two addresses of 8 bytes.
+    // IP over IEEE 1394 as written by macOS: two addresses of 8 bytes.
     link(138, "", |walk| walk.tagged(16)),
-    // Tags of switch chips behind the addresses, Broadcom's and Marvell's; the other one of Marvell's has an EtherType of
-    // its own.
+    // Tags of Broadcom's and Marvell's switch chips after the addresses; Marvell's other tag has its own EtherType.
     link(281, "", |walk| walk.tagged(16)),
     link(284, "", |walk| walk.tagged(16)),
     link(285, "", |walk| walk.tagged(20)),
     link(PKTAPS[0], "", |walk| walk.packet_tap(Stop::UnknownLink)),
     link(PKTAPS[1], "", |walk| walk.packet_tap(Stop::Malformed)),
-    // PPP with a direction in place of the address byte, ...
+    // PPP with a direction instead of the address byte, ...
     link(166, "", |walk| Ok(walk.skip(2, Layer::Ppp))),
-    // ... and with a direction in front, as the two that follow.
+    // ... and with a direction before it, as in the next two.
     link(204, "", |walk| Ok(walk.skip(1, Layer::Ppp))),
     link(205, "", |walk| {
         walk.at += 1;
@@ -108,18 +107,18 @@ static LINKS: &[Link] = &[
     link(178, "", |walk| walk.juniper_ethernet()),
     // Solaris between zones: interfaces and zones.
     link(226, "", |walk| Ok(walk.skip(24, Layer::Ip))),
-    // Hilscher's tap, Broadcom's tag in front: four bytes about the port.
+    // Hilscher's tap, Broadcom's tag before the frame: four bytes about the port.
     link(240, "", |walk| Ok(walk.skip(4, Layer::Ethernet))),
     link(282, "", |walk| Ok(walk.skip(4, Layer::Ethernet))),
     link(143, "", |walk| walk.docsis()),
     link(197, "", |walk| walk.extensible_record()),
     link(247, "INFINIBAND", |walk| walk.infiniband()),
-    // Ethernet with its preamble, IEEE 802.3br: the last byte of which says that a whole frame follows.
+    // Ethernet with its preamble, IEEE 802.3br, whose last byte states that a whole frame follows.
     link(274, "", |walk| match walk.u8(7)? {
         0xd5 => Ok(walk.skip(8, Layer::Ethernet)),
         _ => Err(Stop::NotIp),
     }),
-    // IP over InfiniBand: a global routing header, an EtherType, two bytes reserved.
+    // IP over InfiniBand: a global routing header, an EtherType, two reserved bytes.
     link(242, "", |walk| {
         let kind = walk.u16(40)?;
         Ok(walk.skip(44, Layer::EtherType(kind)))
@@ -127,7 +126,7 @@ static LINKS: &[Link] = &[
 ];
 
 impl Link {
-    /// The link type with a number of the registry, if it can be read.
+    /// Returns the link type with a number of the registry, if it is supported.
     pub(crate) fn find(number: u32) -> Option<&'static Self> {
         LINKS.iter().find(|link| link.number == number)
     }
@@ -147,7 +146,7 @@ impl Link {
     }
 }
 
-/// Name of a link type in the registry, without `LINKTYPE_`; with its number where it has none here.
+/// Returns the name of a link type in the registry, without `LINKTYPE_`; made of its number if it has no name here.
 pub(crate) fn name(number: u32) -> Cow<'static, str> {
     match Link::find(number) {
         Some(link) if !link.name.is_empty() => Cow::Borrowed(link.name),
@@ -157,7 +156,7 @@ pub(crate) fn name(number: u32) -> Cow<'static, str> {
 }
 
 impl Walk<'_> {
-    /// Steps over a header that another link header names.
+    /// Skips a header that another link header names.
     pub(super) fn inner_link(&mut self, number: u32) -> Result<Layer, Stop> {
         Link::find(number).ok_or(Stop::UnknownLink)?.step_over(self)
     }

@@ -1,7 +1,8 @@
-//! Captured bytes of one packet to the headers of its innermost flow.
+//! Decodes the captured bytes of one packet into the headers of its innermost flow.
 //!
-//! The layers are walked outside in. The last IP packet whose header is whole is the packet's flow, with TCP and UDP
-//! only where the ports are there; a tunnel whose content cannot be read counts for the tunnel's own flow.
+//! Layers are decoded from the outside in. The last IP packet with a complete header is the packet's flow; its ports
+//! are used only if they were captured. If the content of a tunnel cannot be read, the packet belongs to the tunnel's
+//! own flow.
 
 mod checksum;
 mod doubt;
@@ -45,8 +46,8 @@ use doubt::Doubt;
 use lengths::Frame;
 use links::Link;
 
-/// Decodes the packet of `record` in `window`, which begins with a header of `link`, into `packet`, of which every field that is read afterwards is
-/// set anew. `verify`: also its checksums.
+/// Decodes the packet of `record` in `window`, which begins with a header of `link`, into `packet`; resets every field
+/// that is read afterwards. `verify`: also verifies checksums.
 #[inline]
 pub(crate) fn decode(
     record: &Record,
@@ -101,18 +102,18 @@ pub(crate) fn decode(
     }
 }
 
-/// Why the walk ended before the innermost transport header.
+/// Why decoding stopped before the innermost transport header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     NotIp,
     UnknownLink,
     Cut,
     Malformed,
-    /// The header of the capture says that the frame came with errors.
+    /// The capture's header marks the frame as erroneous.
     Damaged,
 }
 
-/// What the bytes at the walk's place are.
+/// The type of the bytes at the walk's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layer {
     Ethernet,
@@ -120,25 +121,25 @@ enum Layer {
     Llc,
     Ppp,
     Mpls,
-    /// IPv4 or IPv6, as the version field says.
+    /// IPv4 or IPv6, according to the version field.
     Ip,
     Ip4,
     Ip6,
     Done,
 }
 
-/// Layers are bounded: a packet made of tags alone must not take long.
+/// The number of layers is limited: a packet of nothing but tags must not take long.
 const MAX_LAYERS: usize = 32;
 
 struct Walk<'a> {
     bytes: &'a [u8],
     at: usize,
     wire: u32,
-    /// Where an enclosing header with a length of its own says the packet ends.
+    /// Where the packet ends according to an enclosing header with its own length.
     limit: Option<u32>,
     /// How the lengths of frame and IP packets fit.
     frame: Frame,
-    /// A tunnel that a packet inside has to prove.
+    /// A tunnel that a packet inside must prove.
     doubt: Option<Doubt>,
     packet: &'a mut Packet,
 }
@@ -173,7 +174,7 @@ impl Walk<'_> {
         read(self)
     }
 
-    /// A stop inside a tunnel leaves the packet with the tunnel's flow.
+    /// Sets the outcome; after a stop inside a tunnel the packet keeps the tunnel's flow.
     fn stop(&mut self, stop: Stop) {
         if self.packet.outcome == Outcome::Flow {
             return;
@@ -215,14 +216,14 @@ impl Walk<'_> {
         Ok(u32::from_be_bytes(*self.chunk(offset)?))
     }
 
-    /// Bytes of the frame from here on, captured or not.
+    /// Returns the bytes of the frame from here on, captured or not.
     fn wire_left(&self) -> u32 {
         self.limit
             .unwrap_or(self.wire)
             .saturating_sub(self.at as u32)
     }
 
-    /// `stated` bytes from here on, or fewer where an enclosing header says so.
+    /// Returns `stated`, or fewer bytes if an enclosing header limits them.
     #[inline]
     fn bounded(&self, stated: u32) -> u32 {
         match self.limit {
@@ -232,13 +233,13 @@ impl Walk<'_> {
     }
 }
 
-/// Decodes a frame that was captured whole.
+/// Decodes a completely captured frame.
 #[cfg(test)]
 fn whole(link_type: u32, bytes: &[u8]) -> Packet {
     whole_verified(link_type, bytes, false)
 }
 
-/// The same; `verify`: also its checksums.
+/// The same; `verify`: also verifies checksums.
 #[cfg(test)]
 fn whole_verified(link_type: u32, bytes: &[u8], verify: bool) -> Packet {
     let mut packet = Packet::default();

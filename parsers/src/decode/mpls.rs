@@ -1,20 +1,20 @@
-//! MPLS labels to what lies under the last of them, which nothing names.
+//! MPLS labels, and the detection of what follows the last one: no header names it.
 //!
-//! Doubt is settled by what follows. An IP packet begins with its version; a pseudowire of Ethernet begins with a control
-//! word whose first digit is 0 (RFC 4448 4.6), or without one with the address of the receiver, whose first digit may be
-//! any (RFC 4928 3, RFC 8469).
+//! What follows decides. An IP packet begins with its version. A pseudowire of Ethernet begins with a control word
+//! whose first digit is 0 (RFC 4448 4.6) or, without one, with the receiver's address, whose first digit is arbitrary
+//! (RFC 4928 3, RFC 8469).
 
 use super::{Layer, Stop, Walk};
 
 /// Bytes that may follow an IP packet: padding.
 const PADDING: u32 = 64;
-/// Tags behind the addresses that are looked behind.
+/// Most tags after the addresses that are skipped.
 const TAGS: usize = 4;
-/// A channel beside a pseudowire may carry IP, RFC 4385 6.
+/// A channel associated with a pseudowire may carry IP, RFC 4385 6.
 const CHANNELS: [(u16, Layer); 2] = [(0x0021, Layer::Ip4), (0x0057, Layer::Ip6)];
 
 impl Walk<'_> {
-    /// MPLS, RFC 3032. Entropy and flow labels (RFC 6790, RFC 6391) are labels as all are.
+    /// Skips MPLS labels, RFC 3032. Entropy and flow labels (RFC 6790, RFC 6391) are ordinary labels here.
     pub(super) fn mpls(&mut self) -> Result<Layer, Stop> {
         loop {
             let label = self.u32(0)?;
@@ -27,7 +27,7 @@ impl Walk<'_> {
         let candidates = match self.u8(0)? >> 4 {
             4 => [(0, Layer::Ip4), ethernet],
             6 => [(0, Layer::Ip6), ethernet],
-            // The other half of a control word is a number, this one is 0.
+            // The first half of a control word is 0; the other half is a sequence number.
             0 if self.u16(0) == Ok(0) => [(4, Layer::Ethernet), ethernet],
             0 => [ethernet, (4, Layer::Ethernet)],
             1 => match CHANNELS
@@ -44,7 +44,7 @@ impl Walk<'_> {
         Ok(self.skip(skip, layer))
     }
 
-    /// How much speaks for `layer` at `offset` from here.
+    /// Rates the evidence for `layer` at `offset` from here.
     fn likelihood(&self, offset: usize, layer: Layer) -> u32 {
         match layer {
             Layer::Ip4 => self.likelihood_of_ip4(offset),
@@ -53,7 +53,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether `length` bytes from `offset` on fill the frame.
+    /// Returns 1 if `length` bytes from `offset` on fill the frame, else 0.
     fn fills(&self, offset: usize, length: u32) -> u32 {
         let room = self.wire_left().saturating_sub(offset as u32);
         u32::from(length <= room && room - length <= PADDING)
@@ -89,7 +89,7 @@ impl Walk<'_> {
     }
 
     fn likelihood_of_ethernet(&self, offset: usize) -> u32 {
-        // No frame comes from a group.
+        // A group address is never a sender.
         if self.u8(offset + 6).is_ok_and(|byte| byte & 1 != 0) {
             return 0;
         }
@@ -107,7 +107,7 @@ impl Walk<'_> {
                 // ARP for Ethernet and IP.
                 0x0806 if self.u32(at) == Ok(0x0001_0800) => 4,
                 0x8847 | 0x8848 | 0x8863 | 0x8864 | 0x88cc | 0x88e5 | 0x8902 => 1,
-                // The length of LLC.
+                // The length field of LLC.
                 length if length < 0x600 => 2 * self.fills(at, length.into()),
                 _ => 0,
             };
@@ -131,14 +131,14 @@ mod tests {
     use crate::decode::made::decoded;
     use crate::decode::{Outcome, whole};
 
-    /// A label at the end of the stack, ...
+    /// A label at the end of the stack.
     const LABEL: [u8; 4] = [0, 0x3e, 0x81, 64];
-    /// ... in Ethernet.
+    /// Returns `stack` in Ethernet.
     fn labelled(stack: &[u8]) -> Vec<u8> {
         [&[0; 12][..], &[0x88, 0x47], stack].concat()
     }
 
-    /// An IPv4 header with a right checksum, and UDP from port 5 to port 6.
+    /// Returns an IPv4 header with a right checksum, and UDP from port 5 to port 6.
     fn ip4() -> Vec<u8> {
         let mut packet = vec![0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0x66, 0xce];
         packet.extend([10, 0, 0, 1, 10, 0, 0, 2]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the addresses of the inner frame begin with.
+        /// The inner frame's addresses are arbitrary.
         #[test]
         fn a_pseudowire_leads_to_the_packet_with_and_without_a_control_word(
             receiver in any::<[u8; 6]>(),
@@ -192,7 +192,7 @@ mod tests {
             let found = whole(1, &labelled(&[&LABEL[..], &packet].concat()));
             assert_eq!((found.key.protocol, found.key.low_port), (17, 5));
         }
-        // A checksum that the interface fills in.
+        // A checksum left to the interface.
         assert_eq!(decoded(1, &labelled(&LABEL)).key.protocol, 17);
         let channel = [&LABEL[..], &[0x10, 0, 0, 0x21], &ip4()].concat();
         assert_eq!(whole(1, &labelled(&channel)).key.protocol, 17);

@@ -1,13 +1,13 @@
-//! IPv4 headers to addresses, lengths and the transport protocol.
+//! Reads addresses, lengths and the transport protocol from IPv4 headers.
 
 use super::protocols::has_ports;
 use super::{Key, Layer, Outcome, Stop, Walk, source_route};
 
 pub(super) const AUTHENTICATION: u8 = 51;
-/// Headers between that of IP and the transport's, at most.
+/// Most headers between those of IP and of the transport.
 pub(super) const MOST_HEADERS: usize = 1024;
 
-/// What the headers of one IP packet say.
+/// The header fields of one IP packet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ip {
     pub source: u128,
@@ -21,20 +21,20 @@ pub(super) struct Ip {
     pub ecn: u8,
     /// Length of the whole packet.
     pub bytes: u32,
-    /// Bytes behind the headers read so far.
+    /// Bytes after the headers read so far.
     pub payload: u32,
     pub offloaded: bool,
-    /// The addresses in a checksum are others.
+    /// The checksum covers other addresses.
     pub elsewhere: bool,
 }
 
 impl Walk<'_> {
-    /// IPv4, RFC 791.
+    /// Reads an IPv4 header, RFC 791.
     pub(super) fn ip4(&mut self) -> Result<Layer, Stop> {
         let header = *self.chunk::<20>(0)?;
         let header_length = usize::from(header[0] & 15) * 4;
         if header[0] >> 4 == 6 {
-            // The header before it says IPv4 for both versions: the packet knows better.
+            // The previous header names IPv4 for both versions: the packet's own version is right.
             return Ok(Layer::Ip6);
         }
         if header[0] >> 4 != 4 || header_length < 20 {
@@ -93,8 +93,8 @@ impl Walk<'_> {
         self.protocol(header[9], &ip)
     }
 
-    /// IPv4 behind authentication headers, RFC 4302: what they protect is the packet. It may be nothing but
-    /// such headers: bounded.
+    /// Skips authentication headers after IPv4, RFC 4302, up to the packet they protect. Their number is limited: a
+    /// packet may consist of such headers only.
     #[cold]
     fn authenticated(&mut self, mut ip: Ip) -> Result<Layer, Stop> {
         for _ in 0..MOST_HEADERS {
@@ -111,8 +111,8 @@ impl Walk<'_> {
         Err(Stop::Malformed)
     }
 
-    /// Makes this IP packet the packet's flow, in place of one further out. A tunnel over UDP keeps what
-    /// carries no ports, such as ICMP: the innermost TCP or UDP header is the flow.
+    /// Makes this IP packet the packet's flow instead of an outer one. Inside a tunnel over UDP a packet without ports,
+    /// such as ICMP, leaves the flow unchanged: the innermost TCP or UDP header is the flow.
     #[inline]
     pub(super) fn flow(&mut self, ip: &Ip, protocol: u8, source_port: u16, destination_port: u16) {
         if self.packet.tunnels > 0 && has_ports(self.packet.key.protocol) && !has_ports(protocol) {
@@ -143,7 +143,7 @@ mod tests {
         whole(101, bytes)
     }
 
-    /// IPv4 with `count` authentication headers of 8 bytes, then UDP from port 5 to port 6.
+    /// Returns IPv4 with `count` authentication headers of 8 bytes, then UDP from port 5 to port 6.
     fn authenticated(count: usize) -> Vec<u8> {
         let mut bytes = vec![
             0x45, 0, 0, 0, 0, 0, 0, 0, 64, 51, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
@@ -159,7 +159,7 @@ mod tests {
     fn authentication_headers_are_stepped_over_and_bounded() {
         let packet = decoded(&authenticated(3));
         assert_eq!((packet.key.protocol, packet.key.low_port), (17, 5));
-        // As long as a record may be: neither may the stack grow with it.
+        // The stack must not grow even for the longest possible record.
         assert_eq!(decoded(&authenticated(32_000)).outcome, Outcome::Malformed);
     }
 }

@@ -1,44 +1,44 @@
-//! What the quick reading notices of packets that may be copies of others: equal marks among the latest ones.
+//! Detects packets that may be copies during the quick reading: equal marks among the latest ones.
 
 use super::checksum::is_left;
 use super::segment::Owner;
 use super::{Packet, UDP, flag};
 use crate::common::suspicion::Suspicion;
 
-/// Marks that are remembered, each in the slot that it chooses: few enough for the nearest cache.
+/// Remembered marks, each in the slot that its hash selects: few enough for the nearest cache.
 const SLOTS: usize = 1 << 12;
-/// Right shift that leaves the bits of a hash that choose the slot.
+/// Right shift that leaves the bits of a hash that select the slot.
 const SLOT_SHIFT: u32 = 64 - 12;
-/// Bits of a remembered mark that hold its time, and the right shift that makes the time from ns: steps of 17 ms.
+/// Bits of a remembered mark for its time, and the right shift from ns to that time: steps of 17 ms.
 const TIME_BITS: u32 = 24;
 const TIME_SHIFT: u32 = 24;
-/// A copy follows sooner than so many steps (1 s), and one without identification sooner (67 ms): the careful reading
-/// takes nothing for a copy that comes later.
+/// A copy follows within this many steps (1 s), and a copy without identification within fewer (67 ms): the careful
+/// reading does not accept later ones as copies.
 const IDENTIFIED_STEPS: u64 = 61;
 const OTHER_STEPS: u64 = 4;
-/// Hosts answer each packet of a connection that they do not know with the same RST. One packet in so many that looks
-/// like a copy and is a RST asks for no careful reading.
+/// A host answers each packet of an unknown connection with the same RST. If at most one packet in this many is a RST
+/// that looks like a copy, no careful reading is needed.
 const RESETS: u64 = 16;
-/// Bytes of a datagram that tell it from others of its length, where its checksum was not filled in.
+/// Bytes of a datagram that distinguish it from others of its length if its checksum was not filled in.
 const PEEKED: usize = 32;
 
 /// Marks of the latest packets.
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct Notice {
-    /// Each with its time in the low bits.
+    /// Each mark has its time in the low bits.
     marks: Box<[u64]>,
-    /// Looks for copies, and for times that go back.
+    /// Whether to look for copies, and for times that go back.
     pub copies: bool,
     pub order: bool,
-    /// Two packets had the same mark, ...
+    /// Two packets other than RSTs had the same mark.
     alike: bool,
-    /// ... two RSTs so often, ...
+    /// How often two packets had the same mark, ...
     alike_resets: u64,
-    /// ... among so many packets, of all kinds.
+    /// ... and the number of all packets.
     noted: u64,
     /// A time went back.
     pub back: bool,
-    /// The checksum of a packet was left to the interface: a copy of it may have another one.
+    /// The checksum of a packet was left to the interface: a copy may have a different one.
     left: bool,
 }
 
@@ -50,7 +50,7 @@ struct Mark {
     is_reset: bool,
 }
 
-/// The square roots of 2, 3, 5 and 6: any odd numbers without a pattern would do.
+/// From the square roots of 2, 3, 5 and 6: any odd numbers without a pattern would do.
 const KEYS: [u64; 4] = [
     0xb504_f333_f9de_6485,
     0xddb3_d742_c265_539d,
@@ -58,7 +58,7 @@ const KEYS: [u64; 4] = [
     0x9cc4_70a0_4909_73e9,
 ];
 
-/// A hash of two numbers, all bits of which depend on all of theirs.
+/// Returns a hash of two numbers; each of its bits depends on all of theirs.
 #[inline]
 fn mix(one: u64, other: u64) -> u64 {
     let product = u128::from(one) * u128::from(other);
@@ -66,26 +66,26 @@ fn mix(one: u64, other: u64) -> u64 {
 }
 
 impl Mark {
-    /// The slot that it chooses.
+    /// Returns the slot that the hash selects.
     #[inline]
     fn slot(&self) -> usize {
         (self.hash >> SLOT_SHIFT) as usize % SLOTS
     }
 
-    /// The upper bits of the hash and the time, as they are stored in the slot.
+    /// Returns the remaining bits of the hash and the time, as stored in the slot.
     #[inline]
     fn stamped(&self) -> u64 {
         let time = (self.time >> TIME_SHIFT) as u64 & ((1 << TIME_BITS) - 1);
         self.hash << TIME_BITS | time
     }
 
-    /// Whether it is of a packet that looks like the one `before` was remembered of, whenever that was.
+    /// Whether the mark equals the stored mark `before`, whatever the times.
     #[inline]
     fn is_like(&self, before: u64) -> bool {
         self.hash << TIME_BITS == before >> TIME_BITS << TIME_BITS
     }
 
-    /// Whether it follows that packet as soon as a copy would.
+    /// Whether the packet follows that of `before` as soon as a copy would.
     fn is_soon(&self, before: u64) -> bool {
         let now = self.stamped();
         let steps = if self.has_ident {
@@ -93,7 +93,7 @@ impl Mark {
         } else {
             OTHER_STEPS
         };
-        // Files may be a little out of order.
+        // Times in files may be slightly out of order.
         let waited = now.wrapping_sub(before).wrapping_add(OTHER_STEPS) & ((1 << TIME_BITS) - 1);
         waited <= steps + OTHER_STEPS
     }
@@ -113,7 +113,7 @@ impl Notice {
         }
     }
 
-    /// Raises `suspicion` of what is looked for and was noticed.
+    /// Raises `suspicion` for what was wanted and found.
     pub(crate) fn report(&self, suspicion: &Suspicion) {
         let alike = self.alike || self.alike_resets * RESETS > self.noted;
         if self.copies && alike {
@@ -129,7 +129,7 @@ impl Notice {
         self.marks[mark.slot()] = mark.stamped();
     }
 
-    /// Looks whether `mark` was seen before.
+    /// Checks whether `mark` was seen before.
     #[inline]
     fn compare(&mut self, mark: &Mark) {
         let before = self.marks[mark.slot()];
@@ -146,12 +146,13 @@ impl Notice {
         }
     }
 
-    /// Takes in that so many more packets come.
+    /// Counts `packets` more packets.
     pub(crate) fn count(&mut self, packets: usize) {
         self.noted += packets as u64;
     }
 
-    /// Notes the headers of a plain frame: Ethernet, IPv4 without options, TCP. Not what a router changes.
+    /// Notes the headers of a plain frame: Ethernet, IPv4 without options, TCP; fields that a router changes are left
+    /// out.
     #[inline]
     pub(crate) fn frame(&mut self, head: &[u8; 54], time: i64) {
         if let Some(plain) = head.last_chunk() {
@@ -159,7 +160,7 @@ impl Notice {
         }
     }
 
-    /// Notes the headers of IPv4 without options, and of TCP behind it.
+    /// Notes the headers of IPv4 without options, and of TCP after it.
     #[inline]
     fn plain(&mut self, head: &[u8; 40], time: i64) {
         let word = |at: usize| {
@@ -167,8 +168,8 @@ impl Notice {
             word.copy_from_slice(&head[at..at + 8]);
             u64::from_le_bytes(word)
         };
-        // Addresses; ports and number; acknowledgement, flags and window; length and identification. Not the checksum,
-        // which an interface may fill in between two capture points.
+        // Addresses; ports and number; acknowledgement, flags and window; length and identification. The checksum is
+        // left out, because an interface may fill it in between two capture points.
         let ends = mix(word(12) ^ KEYS[0], word(20) ^ KEYS[1]);
         let rest = mix(word(28) ^ KEYS[2], word(2) << 32 ^ KEYS[3]);
         self.note(&Mark {
@@ -179,9 +180,9 @@ impl Notice {
         });
     }
 
-    /// Notes any packet of a flow, whose captured `bytes` were decoded as `packet`.
+    /// Notes any packet of a flow; its captured `bytes` were decoded as `packet`.
     pub(crate) fn packet(&mut self, owner: &Owner, packet: &Packet, bytes: &[u8], time: i64) {
-        // A copy of it may be a plain frame, as one without a tag is.
+        // A copy may be a plain frame, for example if it lacks the tag of this one.
         if let Some(head) = plain_headers(packet, bytes) {
             return self.plain(head, time);
         }
@@ -189,7 +190,7 @@ impl Notice {
         let numbers = if packet.tcp {
             u64::from(packet.seq) << 32 | u64::from(packet.ack)
         } else {
-            // Most hosts give packets of RDMA neither an identification nor a checksum of UDP.
+            // Most hosts send RDMA packets with neither an identification nor a UDP checksum.
             let number = packet.rdma.map_or(0, |rdma| rdma.number);
             let place = if packet.fragment {
                 packet.part.range().0
@@ -219,14 +220,14 @@ impl Notice {
     }
 }
 
-/// The headers of a TCP segment behind IPv4 without options, where all of them were captured.
+/// Returns the headers of a TCP segment after IPv4 without options, if all of them were captured.
 fn plain_headers<'a>(packet: &Packet, bytes: &'a [u8]) -> Option<&'a [u8; 40]> {
     let begin = (packet.transport_at as usize).checked_sub(20)?;
     let head: &[u8; 40] = bytes.get(begin..)?.first_chunk()?;
     (packet.tcp && !packet.fragment && head[0] == 0x45).then_some(head)
 }
 
-/// A hash of the first payload of a datagram. The numbers of a TCP segment say enough.
+/// Returns a hash of the start of a datagram's payload. A TCP segment is identified by its numbers.
 fn peek(packet: &Packet, bytes: &[u8]) -> u64 {
     if packet.key.protocol != UDP {
         return 0;
@@ -248,7 +249,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000_000;
 
-    /// The headers of an acknowledgement with these numbers.
+    /// Returns the headers of an acknowledgement with these numbers.
     fn frame(port: u16, ack: u32, ident: u16, flags: u8) -> [u8; 54] {
         let mut head = [0; 54];
         head[12..15].copy_from_slice(&[8, 0, 0x45]);
@@ -299,7 +300,7 @@ mod tests {
         ] {
             let start = 1_700_000_000 * SECOND;
             assert_eq!(noticed([(head, start), (head, start + wait)]), expected);
-            // A file may be a little out of order.
+            // Times in a file may be slightly out of order.
             assert!(noticed([(head, start), (head, start - 3_000)]));
         }
     }

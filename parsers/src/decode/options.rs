@@ -1,20 +1,20 @@
-//! TCP options to the values that the flow's state needs.
+//! Reads the TCP options that the flow's state needs.
 
-/// First byte, and byte behind the last, of a SACK block.
+/// First byte of a SACK block, and the byte after its last.
 pub(crate) type Sack = (u32, u32);
 
 /// Options of one segment. At most four SACK blocks fit into a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TcpOptions {
-    /// Their length.
+    /// Their length in bytes.
     pub bytes: u8,
     /// Maximum segment size, RFC 9293 3.7.1.
     pub mss: Option<u16>,
-    /// Window shift, RFC 7323 2.3: above 14 as 14.
+    /// Window shift, RFC 7323 2.3; values above 14 are stored as 14.
     pub window_scale: Option<u8>,
     /// SACK permitted, RFC 2018 2.
     pub sack_permitted: bool,
-    /// Timestamps, RFC 7323 3, among other options: those alone are not looked at.
+    /// Timestamps, RFC 7323 3, among other options; if they are the only option, this is not set.
     pub stamped: bool,
     /// How many blocks of `sacks` are valid.
     pub sack_count: u8,
@@ -23,7 +23,7 @@ pub(crate) struct TcpOptions {
 }
 
 impl TcpOptions {
-    /// Options of `bytes` bytes that say nothing that is counted.
+    /// Returns options of `bytes` bytes without any value that is counted.
     pub(crate) fn silent(bytes: u8) -> Self {
         Self {
             bytes,
@@ -31,7 +31,7 @@ impl TcpOptions {
         }
     }
 
-    /// Whether the options say anything that is counted.
+    /// Whether the options have a value that is counted.
     pub(crate) fn tell(&self) -> bool {
         self.mss.is_some()
             || self.window_scale.is_some()
@@ -39,7 +39,7 @@ impl TcpOptions {
             || self.sack_count > 0
     }
 
-    /// Forgets the options of another segment; these have so many bytes.
+    /// Resets the values for new options of `bytes` bytes.
     #[inline]
     pub(super) fn begin(&mut self, bytes: u8) {
         self.bytes = bytes;
@@ -53,7 +53,7 @@ impl TcpOptions {
     /// Reads `bytes` up to the end mark, the end, or the first option that does not fit.
     #[inline]
     pub(super) fn read(&mut self, bytes: &[u8]) {
-        // Nearly every segment with options has just this: two pads and the timestamps.
+        // Nearly every segment with options has exactly these: two pads and the timestamps.
         if bytes.len() == 12 && bytes.starts_with(&[1, 1, 8, 10]) {
             return;
         }

@@ -1,4 +1,4 @@
-//! One decoded packet. Tables and the states of connections are made of such packets.
+//! One decoded packet, from which tables and the states of connections are made.
 
 use std::hash::BuildHasher;
 
@@ -14,12 +14,12 @@ use super::rdma::Rdma;
 /// Whether the IP and transport checksums of a packet are right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Checksum {
-    /// Nobody asked.
+    /// Verification was not requested.
     #[default]
     Unasked,
-    /// Each is right, or the sender made none.
+    /// Each is right, or the sender did not compute one.
     Right,
-    /// One cannot be verified: bytes are missing, the interface was to fill it in, or it is another kind.
+    /// One cannot be verified: bytes are missing, the interface was to fill it in, or it is of another kind.
     Unverified,
     /// One is wrong.
     Wrong,
@@ -29,9 +29,9 @@ pub(crate) enum Checksum {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Outer {
     pub kind: &'static str,
-    /// Network identifier of VXLAN and Geneve, key of GRE, tunnel endpoint identifier of GTP-U, where there is one.
+    /// Network identifier of VXLAN and Geneve, key of GRE, tunnel endpoint identifier of GTP-U, if there is one.
     pub id: Option<u32>,
-    /// Its own flow, and whether it was sent by the higher endpoint of that.
+    /// The tunnel's own flow, and whether the higher endpoint of that flow sent the packet.
     pub key: Key,
     pub from_high: bool,
 }
@@ -46,29 +46,30 @@ pub(crate) struct Packet {
     pub outcome: Outcome,
     /// The source is the key's higher endpoint.
     pub from_high: bool,
-    /// Any fragment, the first one included; `datagram` holds.
+    /// Any fragment, including the first; `datagram` is valid.
     pub fragment: bool,
-    /// A fragment behind the first: it carries no ports.
+    /// A fragment after the first: it has no ports.
     pub later_fragment: bool,
-    /// Which packet was fragmented: a hash of its addresses and identification, and with IPv4 of its protocol.
+    /// Identifies the fragmented packet: a hash of its addresses and identification, and with IPv4 of its protocol.
     pub datagram: u64,
-    /// The part of that packet which this fragment is.
+    /// The place of this fragment in that packet.
     pub part: Part,
-    /// The innermost IP header's length field is 0 and no jumbogram, or it is that of one segment of many: offload.
+    /// Offload: the length field of the innermost IP header is 0 without a jumbogram option, or is that of one segment
+    /// of many.
     pub offloaded: bool,
-    /// Length of the frame on the wire, with link header, without FCS: what the record states, or where that cannot be
-    /// what the IP header or the captured bytes tell.
+    /// Length of the frame on the wire, with link header, without FCS: as the record states it or, if that is
+    /// impossible, as the IP header or the captured bytes show it.
     pub wire: u32,
-    /// Lengths that the record and the headers state contradict each other.
+    /// The lengths that the record and the headers state contradict each other.
     pub length_conflict: bool,
-    /// The link header says that the capturing host sent it.
+    /// The link header states that the capturing host sent it.
     pub is_outgoing: bool,
     pub checksum: Checksum,
     /// Number of tunnel headers around the innermost packet.
     pub tunnels: u8,
-    /// The outermost of them; holds where there is one.
+    /// The outermost tunnel; valid if there is one.
     pub outer: Outer,
-    /// A header of segment routing, RFC 8754, was stepped over.
+    /// A segment routing header, RFC 8754, was skipped.
     pub segment_routed: bool,
     /// Outermost VLAN id, or [`NO_VLAN`].
     pub vlan: u16,
@@ -79,7 +80,7 @@ pub(crate) struct Packet {
     pub payload: u32,
     /// Bytes of the headers before the first IP header.
     pub link_bytes: u32,
-    /// Offset of the header behind that of the flow's IP packet.
+    /// Offset of the header after that of the flow's IP packet.
     pub transport_at: u32,
     /// IPv4 identification of the flow's IP packet; 0 for IPv6.
     pub ident: u16,
@@ -87,17 +88,17 @@ pub(crate) struct Packet {
     pub ttl: u8,
     /// Its congestion marks: [`ecn`].
     pub ecn: u8,
-    /// The checksum that its transport header states: of TCP, UDP, ICMP and their like; 0 where none was captured.
+    /// The checksum field of its transport header (TCP, UDP, ICMP and similar); 0 if it was not captured.
     pub checksum_field: u16,
-    /// The decoded RDMA headers; none where the packet is no RDMA.
+    /// The decoded RDMA headers; none if the packet is not RDMA.
     pub rdma: Option<Rdma>,
-    /// It was sent to the port of RDMA, and has no header of it that can be read.
+    /// It was sent to the RDMA port, but its header cannot be read.
     pub unread_rdma: bool,
     /// Further packets in the same frame (A-MSDU), which are not read.
     pub others: u16,
-    /// Transmitter and sequence control of its frame of IEEE 802.11; 0 where there is none.
+    /// Transmitter and sequence control of its IEEE 802.11 frame; 0 if there is none.
     pub frame_number: u64,
-    /// That frame has the retry bit: the radio sent it again because nobody acknowledged it.
+    /// That frame has the retry bit: it was sent again because it was not acknowledged.
     pub is_retry: bool,
     /// The TCP fields below are valid.
     pub tcp: bool,
@@ -109,23 +110,23 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Its flow lies inside a tunnel: not where what the tunnel carries is no IP.
+    /// Whether its flow is inside a tunnel: false if the tunnel does not carry IP.
     pub(crate) fn is_inside(&self) -> bool {
         self.tunnels > 0 && self.key != self.outer.key
     }
 
-    /// A number of the network that it is in: its VLAN, or with the tunnel around it another one; 0 for neither.
+    /// Returns a number for its network: that of its VLAN, or inside a tunnel a hash of the tunnel; 0 for neither.
     pub(crate) fn network(&self) -> u32 {
         let vlan = u32::from(self.vlan.wrapping_add(1));
         if !self.is_inside() {
             return vlan;
         }
         let outer = (self.outer.kind, self.outer.id, vlan);
-        // No secret key: whoever can choose what is hashed here can send in that network anyway.
+        // The key is not secret: a sender that can choose the hashed fields can send in that network anyway.
         FixedState::default().hash_one(outer) as u32 | 1 << 31
     }
 
-    /// Whether the packet belongs to a TCP connection, but its header is cut behind the ports or contradicts itself.
+    /// Whether the packet belongs to a TCP connection, but its header is cut after the ports or contradicts itself.
     pub(crate) fn has_unread_tcp(&self) -> bool {
         self.outcome == Outcome::Flow && self.key.protocol == TCP && !self.tcp
     }

@@ -1,21 +1,21 @@
-//! PPP, its framing of Cisco and its sessions over Ethernet, to the network layer.
+//! PPP, Cisco's framing of it, and its sessions over Ethernet.
 
 use super::{Layer, Stop, Walk};
 
 impl Walk<'_> {
-    /// A session of PPP over Ethernet, RFC 2516.
+    /// Reads a session of PPP over Ethernet, RFC 2516.
     pub(super) fn pppoe(&mut self) -> Result<Layer, Stop> {
         if self.u8(0)? != 0x11 {
             return Err(Stop::Malformed);
         }
-        // Behind it may lie padding of the Ethernet frame, which some writers count as IP.
+        // Padding of the Ethernet frame may follow, which some writers count as IP.
         let length = u32::from(self.u16(4)?);
         self.at += 6;
         self.limit = Some(self.at as u32 + length);
         Ok(Layer::Ppp)
     }
 
-    /// PPP, RFC 1661, with or without the address and control bytes of RFC 1662.
+    /// Reads PPP, RFC 1661, with or without the address and control bytes of RFC 1662.
     pub(super) fn ppp(&mut self) -> Result<Layer, Stop> {
         if matches!(self.chunk::<2>(0), Ok([0xff, 0x03])) {
             self.at += 2;
@@ -23,7 +23,7 @@ impl Walk<'_> {
             // Cisco framing in a PPP capture.
             return self.cisco_hdlc();
         }
-        // One byte if the protocol field was compressed: then its lowest bit is set.
+        // The protocol is one byte if it was compressed: then its lowest bit is set.
         let first = self.u8(0)?;
         let protocol = if first & 1 == 1 {
             self.at += 1;

@@ -1,4 +1,4 @@
-//! IP protocol numbers (IANA) that decoding looks at.
+//! IP protocol numbers (IANA) that the decoder uses.
 
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const TCP: u8 = 6;
@@ -8,7 +8,7 @@ pub(super) const ESP: u8 = 50;
 pub(crate) const ICMP6: u8 = 58;
 pub(super) const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
-/// Later fragments, which carry no ports; IANA reserves the number.
+/// Later fragments, which have no ports; IANA reserves the number.
 pub(crate) const FRAGMENT: u8 = 255;
 
 /// Whether the header of an IP protocol begins with two ports.

@@ -1,20 +1,21 @@
-//! Link headers that few captures have: of other systems, of switch chips, of old links.
+//! Rare link headers: of other systems, of switch chips, of old links.
 
 use super::{Layer, Stop, Walk, links};
 
 impl Walk<'_> {
-    /// SLIP behind 16 bytes of libpcap's: direction, and the header as it was compressed.
+    /// Reads SLIP after a header of 16 bytes from libpcap: the direction, and the header in compressed form.
     pub(super) fn slip(&mut self) -> Result<Layer, Stop> {
         self.at += 16;
         match self.u8(0)? >> 4 {
             4 => Ok(Layer::Ip4),
             6 => Ok(Layer::Ip6),
-            // RFC 1144: the rest is in an earlier packet.
+            // RFC 1144: the rest of the header is in an earlier packet.
             _ => Err(Stop::NotIp),
         }
     }
 
-    /// IEEE 802.5: where the source says so, a route of the length in its first byte follows the addresses.
+    /// Reads IEEE 802.5: if the source's address says so, a route follows the addresses; its first byte states its
+    /// length.
     pub(super) fn token_ring(&mut self) -> Result<Layer, Stop> {
         let routed = self.u8(8)? & 0x80 != 0;
         let route = if routed {
@@ -25,11 +26,11 @@ impl Walk<'_> {
         Ok(self.skip(14 + route, Layer::Llc))
     }
 
-    /// DOCSIS MAC frames: how many bytes of extended header the second byte says, where a bit of the first one is set;
-    /// a frame of Ethernet behind that and a checksum.
+    /// Reads DOCSIS MAC frames: if a bit of the first byte is set, the second byte is the length of an extended header;
+    /// after it and a checksum follows an Ethernet frame.
     pub(super) fn docsis(&mut self) -> Result<Layer, Stop> {
         let control = self.u8(0)?;
-        // Packets of users: type 0, no parameter. The rest is management, requests, and several in one.
+        // User packets: type 0, no parameter. Others are management, requests, and several packets in one frame.
         if control & 0xfe != 0 {
             return Err(Stop::NotIp);
         }
@@ -40,8 +41,8 @@ impl Walk<'_> {
         Ok(self.skip(6 + extended, Layer::Ethernet))
     }
 
-    /// Endace's extensible record format (ERF): a header of 16 bytes. Its ninth byte is the type, and tells whether an
-    /// extension header of 8 bytes follows; the first byte of each extension header tells the same of the next one.
+    /// Reads Endace's extensible record format (ERF): a header of 16 bytes. Its ninth byte is the type, with a flag for
+    /// an extension header of 8 bytes; the first byte of each extension header has the same flag for the next one.
     pub(super) fn extensible_record(&mut self) -> Result<Layer, Stop> {
         let kind = self.u8(8)?;
         self.at += 16;
@@ -54,10 +55,10 @@ impl Walk<'_> {
             self.at += 8;
         }
         match kind & 0x7f {
-            // HDLC with PPP's or Cisco's framing; of several channels, behind four bytes that name the channel.
+            // HDLC with PPP's or Cisco's framing; for multi-channel links, after four bytes that name the channel.
             1 | 10 | 15 | 19 => Ok(Layer::Ppp),
             5 | 17 => Ok(self.skip(4, Layer::Ppp)),
-            // Ethernet, behind an offset and a byte of padding.
+            // Ethernet, after an offset and a byte of padding.
             2 | 11 | 16 | 20 => Ok(self.skip(2, Layer::Ethernet)),
             22 => Ok(Layer::Ip4),
             23 => Ok(Layer::Ip6),
@@ -65,8 +66,8 @@ impl Walk<'_> {
         }
     }
 
-    /// A frame of InfiniBand (InfiniBand Architecture Specification, volume 1, 5.2) that carries IP, RFC 4391: local and
-    /// global routing header, base and datagram header, an `EtherType`, two bytes reserved.
+    /// Reads an InfiniBand frame (InfiniBand Architecture Specification, volume 1, 5.2) that carries IP, RFC 4391:
+    /// local and global routing header, base and datagram header, an `EtherType`, two reserved bytes.
     pub(super) fn infiniband(&mut self) -> Result<Layer, Stop> {
         let next = self.u8(1)? & 3;
         self.at += 8;
@@ -89,7 +90,7 @@ impl Walk<'_> {
         Ok(self.skip(4, Layer::EtherType(kind)))
     }
 
-    /// OpenBSD's pf: its header's length is the first byte.
+    /// Reads OpenBSD's pf log: the first byte is the length of its header.
     pub(super) fn packet_filter_log(&mut self) -> Result<Layer, Stop> {
         let length = usize::from(self.u8(0)?);
         if length < 4 {
@@ -98,8 +99,8 @@ impl Walk<'_> {
         Ok(self.skip(length.next_multiple_of(4), Layer::Ip))
     }
 
-    /// macOS' PKTAP: its header's length, a type, the link type behind it, all in little-endian. Another header is
-    /// `otherwise`.
+    /// Reads macOS' PKTAP: the length of its header, a type and the link type after it, all in little-endian order. Any
+    /// other header is `otherwise`.
     pub(super) fn packet_tap(&mut self, otherwise: Stop) -> Result<Layer, Stop> {
         let word = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
         let (length, kind) = (word(self.chunk(0)?), word(self.chunk(4)?));
@@ -107,7 +108,7 @@ impl Walk<'_> {
         if !(12..=1024).contains(&length) || kind != 1 || links::PKTAPS.contains(&link_type) {
             return Err(otherwise);
         }
-        // Its flags, of which one says that the host sent the packet.
+        // One of the flags states that the host sent the packet.
         if length >= 40 {
             self.packet.is_outgoing |= word(self.chunk(36)?) & 2 != 0;
         }
@@ -115,7 +116,7 @@ impl Walk<'_> {
         self.inner_link(link_type)
     }
 
-    /// Juniper's Ethernet: a magic number, flags, what they announce, then the frame.
+    /// Reads Juniper's Ethernet: a magic number, flags, the fields that they announce, then the frame.
     pub(super) fn juniper_ethernet(&mut self) -> Result<Layer, Stop> {
         let &[0x4d, 0x47, 0x43, flags] = self.chunk(0)? else {
             return Err(Stop::Malformed);
@@ -180,7 +181,7 @@ mod tests {
             // Without an extended header and with one of three bytes.
             (143, with_ethernet(&[0, 0, 0, 60, 1, 2])),
             (143, with_ethernet(&[1, 3, 0, 60, 1, 2, 7, 8, 9])),
-            // Ethernet, with two extension headers; HDLC with Cisco's framing, also of several channels; IPv4.
+            // Ethernet, with two extension headers; HDLC with Cisco's framing, also on multi-channel links; IPv4.
             (
                 197,
                 with_ethernet(&zeros_then(8, &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(outcome(149, &[0xff; 20]), Outcome::UnknownLink);
         assert_eq!(outcome(258, &[0xff; 20]), Outcome::Malformed);
         assert_eq!(outcome(178, &[0; 8]), Outcome::Malformed);
-        // Management, several in one, a reliable write, a part of a frame.
+        // Management, several packets in one frame, a reliable write, a part of a frame.
         assert_eq!(outcome(143, &[0xc2; 6]), Outcome::NotIp);
         assert_eq!(
             outcome(247, &[0, 2, 0, 0, 0, 0, 0, 0, 0x0a]),

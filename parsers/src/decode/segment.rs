@@ -1,4 +1,4 @@
-//! What the later stages need of a decoded packet.
+//! The fields of a decoded packet that the later stages need.
 
 use foldhash::fast::RandomState;
 
@@ -14,18 +14,18 @@ pub(crate) enum OwnerKind {
     #[default]
     None,
     Whole,
-    /// Whole, and its receiver does not accept it.
+    /// Whole, but its receiver does not accept it.
     Refused,
-    /// Whole, without SYN, and of the connection of the last one in the same slot: key and hash are not written.
+    /// Whole, without SYN, and in the connection of the last packet with the same slot: key and hash are not written.
     Again,
-    /// The same, and of the side that sent the packet before it, without RST.
+    /// The same, without RST, and from the side that sent the previous packet.
     Run,
     FirstFragment,
     /// The ports are in another packet.
     LaterFragment,
 }
 
-/// None of the slots that are used.
+/// Marks that no slot is used.
 pub(crate) const NO_SLOT: u8 = u8::MAX;
 
 /// The connection and direction that a packet belongs to.
@@ -34,11 +34,12 @@ pub(crate) struct Owner {
     pub key: Key,
     pub vlan: u16,
     pub kind: OwnerKind,
-    /// Where the connection is remembered for those that come [`OwnerKind::Again`] or in a run; [`NO_SLOT`] where it is not.
+    /// The slot that remembers the connection for [`OwnerKind::Again`] and [`OwnerKind::Run`]; [`NO_SLOT`] if none
+    /// does.
     pub slot: u8,
-    /// Hash of the key; of a fragment, which packet it is a part of.
+    /// Hash of the key; for a fragment, the hash that identifies its packet.
     pub hash: u64,
-    /// The part of its packet that a fragment is.
+    /// The place of a fragment in its packet.
     pub part: Part,
 }
 
@@ -67,39 +68,39 @@ impl Owner {
     }
 }
 
-/// What is counted of a packet. TCP fields hold where [`Segment::tcp`] does. Two in a cache line, because they are read
-/// all over.
+/// The fields of a packet that are counted. TCP fields are valid if [`Segment::tcp`] is true. Two segments fit into a
+/// cache line, because accesses are scattered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(align(32))]
 pub(crate) struct Segment {
     pub time: i64,
     pub wire: u32,
-    /// Length of the IP packet, [`ELSEWHERE`], [`UNTIMED`], [`OUTGOING`], and the ECN bits above.
+    /// Length of the IP packet, [`ELSEWHERE`], [`UNTIMED`], [`OUTGOING`], and above them the ECN bits.
     ip: u32,
     pub payload: u32,
     pub seq: u32,
     pub ack: u32,
     pub window: u16,
-    /// The 12 bits of the header, and the four below.
+    /// The 12 flag bits of the header, and the four constants below.
     bits: u16,
 }
 
 /// Position of the ECN bits above the length of the packet, which stays below half a gigabyte.
 const ECN: u32 = 30;
-/// The file says that the capturing host sent it.
+/// The file states that the capturing host sent it.
 const OUTGOING: u32 = 1 << 29;
-/// The file states no time of it: the time is that of another packet.
+/// The file states no time for it: the time is that of another packet.
 const UNTIMED: u32 = 1 << 28;
-/// It was seen first at another place than the other packets of its connection.
+/// It was first seen at a different place than the other packets of its connection.
 const ELSEWHERE: u32 = 1 << 27;
 const FLAGS: u16 = 0xfff;
 const TCP: u16 = 1 << 15;
 const FROM_HIGH: u16 = 1 << 14;
-/// The options have [`STAMPED_BYTES`] bytes and tell nothing: timestamps.
+/// The options have [`STAMPED_BYTES`] bytes and no value that is counted: timestamps.
 const STAMPED: u16 = 1 << 13;
 /// Other options: they are in the chunk's list.
 const LISTED: u16 = 1 << 12;
-/// As hosts send timestamps, RFC 7323 A.
+/// The usual length of timestamps, RFC 7323 A.
 const STAMPED_BYTES: u8 = 12;
 
 impl Segment {
@@ -121,7 +122,7 @@ impl Segment {
             segment.window = packet.window;
             segment.bits |= TCP | packet.tcp_flags & FLAGS;
             segment.bits |= match packet.options.bytes {
-                // On the long way, which knows such times.
+                // Leaves it to the general path, which handles such times.
                 _ if !record.is_timed => LISTED,
                 0 => 0,
                 STAMPED_BYTES if !packet.options.tell() => STAMPED,
@@ -131,7 +132,7 @@ impl Segment {
         segment
     }
 
-    /// A TCP segment with timestamps or no options; the caller sets numbers, window and lengths.
+    /// Returns a TCP segment with timestamps or no options; the caller sets numbers, window and lengths.
     #[inline]
     pub(crate) fn plain(time: i64, flags: u16, from_high: bool, stamped: bool) -> Self {
         let from_high = if from_high { FROM_HIGH } else { 0 };
@@ -153,7 +154,7 @@ impl Segment {
         self.ip & (ELSEWHERE - 1)
     }
 
-    /// Notes whether the file says that the capturing host sent it.
+    /// Notes whether the file states that the capturing host sent it.
     #[inline]
     pub(crate) fn set_outgoing(&mut self, is_outgoing: bool) {
         self.ip |= if is_outgoing { OUTGOING } else { 0 };
@@ -164,32 +165,32 @@ impl Segment {
         self.ip & OUTGOING != 0
     }
 
-    /// The file states its time, and it can be compared with those of the other packets of its connection.
+    /// Whether the file states its time, and the time is comparable with those of the other packets of its connection.
     #[inline]
     pub(crate) fn is_timed(&self) -> bool {
         self.ip & (UNTIMED | ELSEWHERE) == 0
     }
 
-    /// It was seen first at another place than the other packets of its connection.
+    /// Whether it was first seen at a different place than the other packets of its connection.
     #[inline]
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.ip & ELSEWHERE != 0
     }
 
-    /// Marks a TCP segment as seen first at another place.
+    /// Marks a TCP segment as first seen at a different place.
     pub(crate) fn set_elsewhere(&mut self) {
         self.ip |= ELSEWHERE;
-        // On the long way, which knows such times.
+        // Leaves it to the general path, which handles such times.
         self.bits |= LISTED;
     }
 
-    /// One of the values of [`ecn`].
+    /// Returns one of the values of [`ecn`].
     #[inline]
     pub(crate) fn ecn(&self) -> u8 {
         (self.ip >> ECN) as u8
     }
 
-    /// Its sender, or the network, says something of congestion marks, or the file who sent it.
+    /// Whether it has ECN bits or flags, or is marked as outgoing.
     #[inline]
     pub(crate) fn tells_of_marks(&self) -> bool {
         // Only TCP segments have these flags set.
@@ -203,13 +204,13 @@ impl Segment {
         self.bits & TCP != 0
     }
 
-    /// Its TCP options are in the chunk's list.
+    /// Whether its TCP options are in the chunk's list.
     #[inline]
     pub(crate) fn lists_options(&self) -> bool {
         self.bits & LISTED != 0
     }
 
-    /// Length of the TCP options where they are not.
+    /// Returns the length of TCP options that are not listed.
     #[inline]
     pub(crate) fn options_bytes(&self) -> u8 {
         if self.bits & STAMPED != 0 {
@@ -219,15 +220,15 @@ impl Segment {
         }
     }
 
-    /// TCP with ACK, and without SYN, FIN, RST and options that are listed.
+    /// Whether it is TCP with ACK, and without SYN, FIN, RST and listed options.
     #[inline]
     pub(crate) fn only_acknowledges(&self) -> bool {
         const LOOKED_AT: u16 = TCP | LISTED | flag::ACK | flag::SYN | flag::FIN | flag::RST;
         self.bits & LOOKED_AT == TCP | flag::ACK
     }
 
-    /// TCP that differs from `before`, the last of the same side, in nothing but what comes with time, and begins
-    /// at `seq`.
+    /// Whether it is TCP that begins at `seq` and has the payload length, flags, acknowledgement and window of
+    /// `before`, the last segment of the same side.
     #[inline]
     pub(crate) fn goes_on(&self, before: &Self, seq: u32) -> bool {
         self.seq == seq
@@ -236,20 +237,20 @@ impl Segment {
             && self.window == before.window
     }
 
-    /// Whether payload and flags are those of `before`.
+    /// Whether payload length and flags are those of `before`.
     #[inline]
     pub(crate) fn is_like(&self, before: &Self) -> bool {
         self.payload == before.payload && self.bits == before.bits
     }
 
-    /// The source is the key's higher endpoint.
+    /// Whether the source is the key's higher endpoint.
     #[inline]
     pub(crate) fn is_from_high(&self) -> bool {
         self.bits & FROM_HIGH != 0
     }
 
-    /// Is a later fragment, of TCP or not, that the sender of the first one sent. Without ports the two ends of a host
-    /// that talks to itself cannot be told apart.
+    /// Gives a later fragment the direction of the first one; unless that is TCP, its payload is already counted.
+    /// Without ports the two endpoints of a host that talks to itself cannot be distinguished.
     pub(crate) fn join_fragment(&mut self, tcp: bool, from_high: bool) {
         if !tcp {
             self.payload = 0;
@@ -261,7 +262,7 @@ impl Segment {
         self.bits = self.bits & !FROM_HIGH | if from_high { FROM_HIGH } else { 0 };
     }
 
-    /// The header's 12 flag bits.
+    /// Returns the header's 12 flag bits.
     #[inline]
     pub(crate) fn flags(&self) -> u16 {
         self.bits & FLAGS
@@ -272,13 +273,13 @@ impl Segment {
         self.bits & flags != 0
     }
 
-    /// The acknowledgement number, where the packet has one.
+    /// Returns the acknowledgement number, if the packet has one.
     pub(crate) fn acknowledgement(&self) -> Option<u32> {
         (self.tcp() && self.has(flag::ACK)).then_some(self.ack)
     }
 }
 
-/// Nanoseconds between two times of a capture; wraps around where they are more than 292 years apart.
+/// Returns the nanoseconds between two times of a capture; wraps around if they are more than 292 years apart.
 #[inline]
 pub(crate) fn since(later: i64, earlier: i64) -> i64 {
     later.wrapping_sub(earlier)

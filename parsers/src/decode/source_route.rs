@@ -1,10 +1,10 @@
-//! Source routes of IPv4 to where a packet is bound for in the end. That is the endpoint of its transport, from which the
+//! Finds the final destination of source-routed IPv4 packets. It is the endpoint of the transport, from which the
 //! answers come.
 
 const LOOSE: u8 = 131;
 const STRICT: u8 = 137;
 
-/// Where a packet with these IPv4 options goes at last, RFC 791 3.1; none where no hop is left.
+/// Returns the final destination of a packet with these IPv4 options, RFC 791 3.1; none if no hop is left.
 #[cold]
 pub(super) fn ip4(mut options: &[u8]) -> Option<u32> {
     loop {
@@ -38,7 +38,7 @@ mod tests {
         assert_eq!(ip4(&route(8)), Some(0x0a00_0002));
         assert_eq!(ip4(&route(12)), None);
         assert_eq!(ip4(&[STRICT, 7, 4, 10, 0, 0, 9]), Some(0x0a00_0009));
-        // Timestamps first; cut; without an address; without a length; at its end.
+        // After timestamps; cut; without an address; without a length; at its end.
         assert_eq!(
             ip4(&[68, 4, 5, 0, STRICT, 7, 4, 1, 2, 3, 4]),
             Some(0x0102_0304)

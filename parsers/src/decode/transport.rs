@@ -1,14 +1,14 @@
-//! Transport headers to ports, payload length and TCP fields; tunnels go on to the packet inside.
+//! Reads ports, payload length and TCP fields from transport headers; continues with the packet inside a tunnel.
 
 use super::network::Ip;
 use super::protocols::{ICMP, ICMP6, TCP, UDP};
 use super::{Layer, Stop, Walk};
 
-/// Bytes of a TCP header up to the window: what lies between that and the options is not needed.
+/// Bytes of a TCP header up to the window: the bytes between it and the options are not needed.
 const UP_TO_WINDOW: usize = 16;
 
 impl Walk<'_> {
-    /// The header of `protocol` begins here.
+    /// Reads the header of `protocol` that begins here.
     #[inline]
     pub(super) fn protocol(&mut self, protocol: u8, ip: &Ip) -> Result<Layer, Stop> {
         if self.verifies() {
@@ -21,7 +21,7 @@ impl Walk<'_> {
         }
     }
 
-    /// TCP, RFC 9293.
+    /// Reads TCP, RFC 9293.
     fn tcp(&mut self, ip: &Ip) -> Result<Layer, Stop> {
         let Ok(&header) = self.chunk::<UP_TO_WINDOW>(0) else {
             return self.ports_alone(TCP, ip);
@@ -64,7 +64,7 @@ impl Walk<'_> {
         Ok(Layer::Done)
     }
 
-    /// UDP, RFC 768.
+    /// Reads UDP, RFC 768.
     fn udp(&mut self, ip: &Ip) -> Result<Layer, Stop> {
         let Ok(&header) = self.chunk::<8>(0) else {
             return self.ports_alone(UDP, ip);
@@ -78,8 +78,8 @@ impl Walk<'_> {
         self.udp_tunnel(source, destination)
     }
 
-    /// A header that is cut, or contradicts itself, behind its ports: the flow is known, the payload of TCP
-    /// is not.
+    /// Reads only the ports of a header that is cut after them or contradicts itself: the flow is known, the payload of
+    /// TCP is not.
     #[cold]
     fn ports_alone(&mut self, protocol: u8, ip: &Ip) -> Result<Layer, Stop> {
         let (source, destination) = (self.u16(0)?, self.u16(2)?);
@@ -92,7 +92,7 @@ impl Walk<'_> {
 
     fn other(&mut self, protocol: u8, ip: &Ip) -> Result<Layer, Stop> {
         let (source, destination) = match protocol {
-            // DCCP, SCTP, UDP-Lite begin with two ports.
+            // DCCP, SCTP and UDP-Lite begin with two ports.
             33 | 132 | 136 => match self.chunk::<4>(0) {
                 Ok(&[a, b, c, d]) => (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])),
                 Err(_) => (0, 0),
@@ -152,7 +152,7 @@ mod tests {
         let udp = [0, 5, 0, 6, 0, 8, 1, 9];
         for (bytes, expected) in [
             ([ip4(6, 7, 63), tcp.clone()].concat(), (7, 63, 0x0304)),
-            // Nothing of the checksum was captured.
+            // The checksum field was not captured.
             ([ip4(6, 7, 63), tcp[..16].to_vec()].concat(), (7, 63, 0)),
             ([ip4(17, 7, 63), udp.to_vec()].concat(), (7, 63, 0x0109)),
             ([ip4(1, 7, 63), vec![8, 0, 5, 6]].concat(), (7, 63, 0x0506)),

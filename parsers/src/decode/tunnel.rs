@@ -1,4 +1,4 @@
-//! Tunnel headers to the packet inside: IP in IP and what else has an IP protocol number, GRE, NSH.
+//! Tunnel headers with an IP protocol number or an EtherType: IP in IP and others, GRE, NSH.
 
 use super::{Layer, Outer, Stop, Walk};
 
@@ -16,7 +16,7 @@ impl Walk<'_> {
         packet.tunnels += 1;
     }
 
-    /// Tunnels that IP carries without a transport header.
+    /// Enters tunnels that IP carries without a transport header.
     pub(super) fn ip_tunnel(&mut self, protocol: u8) -> Result<Layer, Stop> {
         let (kind, id, next) = match protocol {
             4 | 41 if self.packet.segment_routed => ("srv6", None, Layer::Ip),
@@ -46,7 +46,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Key of GRE version 0, RFC 2890; behind a checksum or routing where those are.
+    /// Returns the key of GRE version 0, RFC 2890; a checksum or routing may precede it.
     pub(super) fn gre_key(&self) -> Option<u32> {
         let flags = self.u16(0).ok()?;
         let at = if flags & 0xc000 != 0 { 8 } else { 4 };
@@ -55,7 +55,7 @@ impl Walk<'_> {
             .flatten()
     }
 
-    /// GRE, RFC 2784 and 2890; version 1 as in PPTP, RFC 2637.
+    /// Reads GRE, RFC 2784 and 2890; version 1 as in PPTP, RFC 2637.
     pub(super) fn gre(&mut self) -> Result<Layer, Stop> {
         let (flags, protocol) = (self.u16(0)?, self.u16(2)?);
         let mut length = 4;
@@ -74,25 +74,25 @@ impl Walk<'_> {
         length += if flags & 0x2000 != 0 { 4 } else { 0 };
         length += if flags & 0x1000 != 0 { 4 } else { 0 };
         match protocol {
-            // ERSPAN: type I has no header of its own and no sequence number, type II has 8 bytes.
+            // ERSPAN: type I has neither a header of its own nor a sequence number, type II has 8 bytes.
             0x88be => {
                 length += if flags & 0x1000 != 0 { 8 } else { 0 };
                 Ok(self.skip(length, Layer::Ethernet))
             }
-            // ERSPAN type III: 12 bytes, and 8 more where the last bit says so; a packet of IP where the type of the
-            // frame is 2, draft-foschiano-erspan-03 4.3.
+            // ERSPAN type III: 12 bytes, and 8 more if the last bit is set; an IP packet if the frame type is 2,
+            // draft-foschiano-erspan-03 4.3.
             0x22eb => {
                 let word = self.u16(length + 10)?;
                 length += if word & 1 != 0 { 20 } else { 12 };
                 let is_ip = word >> 10 & 0x1f == 2;
                 Ok(self.skip(length, if is_ip { Layer::Ip } else { Layer::Ethernet }))
             }
-            // Aruba's access points send what they hear.
+            // Aruba's access points send the frames that they receive.
             0x8200..=0x83f0 => {
                 self.at += length;
                 self.wireless()
             }
-            // WCCP: version 2 has four bytes in front of the packet.
+            // WCCP: version 2 has four bytes before the packet.
             0x883e => {
                 let header = if self.u8(length)? >> 4 == 4 { 0 } else { 4 };
                 Ok(self.skip(length + header, Layer::Ip))
@@ -101,7 +101,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Network service header, RFC 8300.
+    /// Reads a network service header, RFC 8300.
     pub(super) fn service_header(&mut self) -> Result<Layer, Stop> {
         let length = usize::from(self.u16(0)? & 0x3f) * 4;
         let next = self.u8(3)?;
@@ -133,7 +133,7 @@ mod tests {
         all_lead_to_the_packet([(101, eoip)]);
     }
 
-    /// Of ERSPAN type III, with and without the subheader of a platform.
+    /// ERSPAN type III, with and without the platform-specific subheader.
     #[test]
     fn a_mirrored_packet_may_lack_its_ethernet_header() {
         let mirrored = |last: u8, subheader: usize| {

@@ -1,13 +1,13 @@
-//! Tunnels that nothing but a UDP port announces, to the packet inside.
+//! Tunnels that only a UDP port announces.
 
 use super::{Layer, Stop, Walk, links, rdma};
 
 impl Walk<'_> {
-    /// Steps into a tunnel that the UDP port announces; what follows has to prove it.
+    /// Enters a tunnel that the UDP port announces; its content must prove it.
     #[inline]
     pub(super) fn udp_tunnel(&mut self, source: u16, destination: u16) -> Result<Layer, Stop> {
         let end = self.at as u32 + self.packet.payload;
-        // Both ports count, because answers come from the port of the tunnel.
+        // Both ports are checked, because answers come from the port of the tunnel.
         let (kind, id, next) = match (destination, source) {
             (4789 | 8472, _) | (_, 4789 | 8472) => ("vxlan", self.network_id(), self.vxlan()?),
             (4790, _) | (_, 4790) => ("vxlan-gpe", self.network_id(), self.vxlan_gpe()?),
@@ -38,12 +38,12 @@ impl Walk<'_> {
         Ok(next)
     }
 
-    /// Network identifier of VXLAN, RFC 7348, and Geneve, RFC 8926.
+    /// Reads the network identifier of VXLAN, RFC 7348, and Geneve, RFC 8926.
     fn network_id(&self) -> Option<u32> {
         Some(self.u32(4).ok()? >> 8)
     }
 
-    /// VXLAN, RFC 7348.
+    /// Reads VXLAN, RFC 7348.
     fn vxlan(&mut self) -> Result<Layer, Stop> {
         if self.u8(0)? & 0x08 == 0 {
             return Err(Stop::Malformed);
@@ -52,11 +52,11 @@ impl Walk<'_> {
         Ok(self.skip(8, Layer::Ethernet))
     }
 
-    /// VXLAN with a protocol field, draft-ietf-nvo3-vxlan-gpe.
+    /// Reads VXLAN with a protocol field, draft-ietf-nvo3-vxlan-gpe.
     fn vxlan_gpe(&mut self) -> Result<Layer, Stop> {
         let next = self.u8(3)?;
         self.u8(7)?;
-        // The flag that announces the field is not always set where the field is.
+        // The flag that announces the field is not always set if the field is present.
         match next {
             0 | 3 => Ok(self.skip(8, Layer::Ethernet)),
             1 => Ok(self.skip(8, Layer::Ip4)),
@@ -67,7 +67,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Geneve, RFC 8926.
+    /// Reads Geneve, RFC 8926.
     fn geneve(&mut self) -> Result<Layer, Stop> {
         let first = self.u8(0)?;
         let kind = self.u16(2)?;
@@ -77,7 +77,7 @@ impl Walk<'_> {
         Ok(self.skip(8 + usize::from(first & 0x3f) * 4, Layer::EtherType(kind)))
     }
 
-    /// LISP, RFC 9300; a flag says that the fourth byte names the protocol inside, RFC 9305.
+    /// Reads LISP, RFC 9300; a flag states that the fourth byte names the protocol inside, RFC 9305.
     fn lisp(&mut self) -> Result<Layer, Stop> {
         if self.u8(0)? & 0x04 == 0 {
             return Ok(self.skip(8, Layer::Ip));
@@ -91,8 +91,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Generic UDP encapsulation, draft-ietf-intarea-gue: in variant 0 a header with a length of its own and an IP protocol
-    /// number, in variant 1 nothing.
+    /// Reads generic UDP encapsulation, draft-ietf-intarea-gue: variant 0 has a header with its own length and an IP
+    /// protocol number, variant 1 has none.
     fn gue(&mut self) -> Result<Layer, Stop> {
         let first = self.u8(0)?;
         if first >> 6 == 1 {
@@ -115,11 +115,11 @@ impl Walk<'_> {
         }
     }
 
-    /// CAPWAP data that are not encrypted, RFC 5415 4.3: a header whose length it states in words, then a frame of
-    /// Ethernet or, where a flag says that it is native, of IEEE 802.11.
+    /// Reads unencrypted CAPWAP data, RFC 5415 4.3: a header that states its length in words, then a frame of Ethernet
+    /// or, if a flag says that it is native, of IEEE 802.11.
     fn capwap(&mut self) -> Result<Layer, Stop> {
         let bits = self.u32(0)?;
-        // Version and type; keep-alive; a fragment behind the first.
+        // Version and type; keep-alive; a later fragment.
         let is_later = self.u16(6)? >> 3 != 0;
         if bits >> 24 != 0 || bits & 0x08 != 0 || is_later {
             return Err(Stop::NotIp);
@@ -136,11 +136,11 @@ impl Walk<'_> {
         }
     }
 
-    /// TZSP, by which access points and routers send what they hear: version 1, what kind of packet, of which link; then
-    /// fields of type, length and value up to the one of type 1.
+    /// Reads TZSP, by which access points and routers forward received frames: version 1, the kind of packet, the link
+    /// type; then fields of type, length and value up to one of type 1.
     fn tzsp(&mut self) -> Result<Layer, Stop> {
         let (kind, link) = (self.u16(0)?, self.u16(2)?);
-        // Received, or to be sent.
+        // Received, or to be transmitted.
         if !matches!(kind, 0x0100 | 0x0101) {
             return Err(Stop::NotIp);
         }
@@ -164,7 +164,7 @@ impl Walk<'_> {
         Err(Stop::Malformed)
     }
 
-    /// GTP-U, 3GPP TS 29.281.
+    /// Reads GTP-U, 3GPP TS 29.281.
     fn gtp_u(&mut self) -> Result<Layer, Stop> {
         let (flags, message) = (self.u8(0)?, self.u8(1)?);
         // Version 1, protocol type GTP, and a user packet.
@@ -190,11 +190,11 @@ impl Walk<'_> {
         Ok(Layer::Ip)
     }
 
-    /// Teredo, RFC 4380: an IPv6 packet behind optional headers.
+    /// Reads Teredo, RFC 4380: an IPv6 packet after optional headers.
     fn teredo(&mut self) -> Result<Layer, Stop> {
         for _ in 0..2 {
             match self.u16(0)? {
-                // Authentication: lengths of client id and of the value, then 9 bytes.
+                // Authentication: lengths of the client id and of the value, then 9 bytes.
                 1 => self.at += 13 + usize::from(self.u8(2)?) + usize::from(self.u8(3)?),
                 0 => self.at += 8,
                 _ => break,
@@ -207,7 +207,7 @@ impl Walk<'_> {
         }
     }
 
-    /// L2TP version 2 data messages, RFC 2661.
+    /// Reads data messages of L2TP version 2, RFC 2661.
     fn l2tp(&mut self) -> Result<Layer, Stop> {
         let flags = self.u16(0)?;
         if flags & 0x000f != 2 || flags & 0x8000 != 0 {
@@ -222,13 +222,13 @@ impl Walk<'_> {
         Ok(self.skip(length, Layer::Ppp))
     }
 
-    /// AYIYA, draft-massar-v6ops-ayiya: an identity and a signature, whose lengths the first bytes tell.
+    /// Reads AYIYA, draft-massar-v6ops-ayiya: an identity and a signature, whose lengths are in the first bytes.
     fn ayiya(&mut self) -> Result<Layer, Stop> {
         let identity = 1_usize << (self.u8(0)? >> 4);
         let signature = usize::from(self.u8(1)? >> 4) * 4;
         let length = 8 + identity + signature;
         match (self.u8(2)? & 15, self.u8(3)?) {
-            // Forwarded packets alone.
+            // Only forwarded packets.
             (1, 4) => Ok(self.skip(length, Layer::Ip4)),
             (1, 41) => Ok(self.skip(length, Layer::Ip6)),
             _ => Err(Stop::NotIp),

@@ -1,4 +1,4 @@
-//! Tests of tunnels over UDP: which datagrams lead to the packet inside, and which are a flow themselves.
+//! Tests of tunnels over UDP: which datagrams lead to the packet inside, and which are flows themselves.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::decode::made::record;
 use crate::decode::{NO_VLAN, Outcome, Packet, decode, whole};
 use crate::records::Record;
 
-/// IP protocol 17 from port 5 to `port`, with `payload`.
+/// Returns IPv4 and UDP from port 5 to `port`, with `payload`.
 fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     let length = 28 + payload.len() as u16;
     let mut bytes = vec![
@@ -90,7 +90,7 @@ fn the_outermost_tunnel_is_noted_with_its_identifier() {
             "{kind} {id:?}"
         );
     }
-    // Nothing in it has ports: the tunnel is the flow.
+    // No header inside has ports: the tunnel is the flow.
     let header = [&[8, 0, 0, 0, 0, 1, 2, 0], &[0; 12][..]].concat();
     let request = [&[0, 1, 8, 0, 6, 4, 0, 1][..], &[0; 20]].concat();
     let arp = [&header[..], &[8, 6], &request].concat();
@@ -101,8 +101,8 @@ fn the_outermost_tunnel_is_noted_with_its_identifier() {
     }
 }
 
-/// Variants of generic UDP encapsulation, LISP that names a protocol, CAPWAP data of Ethernet and of IEEE 802.11, TZSP of
-/// the same, GRE with a checksum and a service header.
+/// Variants of generic UDP encapsulation, LISP that names a protocol, CAPWAP data of Ethernet and of IEEE 802.11, TZSP
+/// of the same, GRE with a checksum and a service header.
 #[test]
 fn what_few_tunnels_have_leads_to_the_packet_inside() {
     let inside = udp(6, &[]);
@@ -127,7 +127,7 @@ fn what_few_tunnels_have_leads_to_the_packet_inside() {
             behind(&[0, 0x10, 2, 0, 0, 0, 0, 0], &ethernet),
             "capwap",
         ),
-        // Three words and an address of a radio; native.
+        // Three words and the address of a radio; native.
         (
             5247,
             behind(
@@ -141,7 +141,7 @@ fn what_few_tunnels_have_leads_to_the_packet_inside() {
             behind(&[0, 0x10, 3, 0, 0, 0, 0, 0], &swapped),
             "capwap",
         ),
-        // The tag of a signal's strength, padding, the end.
+        // A field for signal strength, padding, the end.
         (
             37_008,
             behind(&[1, 0, 0, 1, 10, 1, 0xd0, 0, 1], &ethernet),
@@ -175,7 +175,7 @@ fn what_few_tunnels_have_leads_to_the_packet_inside() {
     }
 }
 
-/// Ports of tunnels, each with what a header for it may begin with.
+/// Ports of tunnels, each with a possible start of its header.
 const PORTS: [(u16, &[u8]); 17] = [
     (4789, &[8, 0, 0, 0, 0, 0, 1, 0]),
     (8472, &[8, 0, 0, 0, 0, 0, 1, 0]),
@@ -199,7 +199,7 @@ const PORTS: [(u16, &[u8]); 17] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
-    /// Whatever stands in it, with a right header of a tunnel or without, and whichever way it goes.
+    /// With any content, with a valid tunnel header or without, and in either direction.
     #[test]
     fn a_datagram_is_no_tunnel_by_its_port_alone(
         (port, header) in proptest::sample::select(&PORTS[..]),

@@ -1,23 +1,23 @@
-//! IEEE 802.11 to the network layer, and the headers of drivers in front of it.
+//! IEEE 802.11, and the headers of drivers before it.
 
 use super::{Layer, Stop, Walk};
 
 /// Bits of radiotap's `Flags`: the frame header is padded to four bytes; its frame check sequence is wrong.
 const PADDED: u8 = 0x20;
 const DAMAGED: u8 = 0x40;
-/// Bits of radiotap's first word: a timer of 8 bytes precedes `Flags`; `Flags` is there; another word follows.
+/// Bits of radiotap's first word: a timer of 8 bytes precedes `Flags`; `Flags` is present; another word follows.
 const TIMER: u32 = 1;
 const FLAGS: u32 = 1 << 1;
 const MORE: u32 = 1 << 31;
 
 impl Walk<'_> {
-    /// IEEE 802.11 data frames that are not encrypted; of several in one, the first.
+    /// Reads unencrypted IEEE 802.11 data frames; if several packets are in one frame, the first.
     pub(super) fn wireless(&mut self) -> Result<Layer, Stop> {
         let control = *self.chunk::<2>(0)?;
         self.data_frame(control, false)
     }
 
-    /// A frame in the tunnel of an access point; some access points swap the two bytes of frame control.
+    /// Reads a frame in the tunnel of an access point; some access points swap the two bytes of frame control.
     pub(super) fn tunnelled_wireless(&mut self) -> Result<Layer, Stop> {
         let [first, second] = *self.chunk::<2>(0)?;
         if first & 0x0f != 0x08 && second & 0x0f == 0x08 {
@@ -27,13 +27,13 @@ impl Walk<'_> {
         }
     }
 
-    /// Steps over the header of a data frame; if `is_padded`, zeros follow it up to a multiple of four bytes.
+    /// Skips the header of a data frame; if `is_padded`, zeros follow it up to a multiple of four bytes.
     fn data_frame(&mut self, control: [u8; 2], is_padded: bool) -> Result<Layer, Stop> {
         // Version 0, type data, a subtype that carries data, not protected.
         if control[0] & 0x4f != 0x08 || control[1] & 0x40 != 0 {
             return Err(Stop::NotIp);
         }
-        // Address of the transmitter, and sequence control: number of the frame and of its fragment.
+        // Address of the transmitter, and sequence control: the numbers of the frame and of its fragment.
         let (sender, number) = (self.chunk::<6>(10)?, self.chunk::<2>(22)?);
         let sender = sender
             .iter()
@@ -41,7 +41,7 @@ impl Walk<'_> {
         self.packet.frame_number = sender << 16 | u64::from(u16::from_le_bytes(*number));
         self.packet.is_retry = control[1] & 0x08 != 0;
         let mut length: usize = 24;
-        // To and from a distribution system: a fourth address.
+        // To and from a distribution system: there is a fourth address.
         length += if control[1] & 3 == 3 { 6 } else { 0 };
         let quality = (control[0] & 0x80 != 0).then_some(length);
         if quality.is_some() {
@@ -53,7 +53,7 @@ impl Walk<'_> {
         if let Some(quality) = quality {
             let aggregated = self.u8(quality)? & 0x80 != 0;
             let mesh = control[1] & 3 == 3 && self.u8(quality + 1)? & 1 != 0;
-            // Flags, of which two count further addresses, hops that are left, a number.
+            // Flags, two of which count further addresses; remaining hops; a sequence number.
             length += if mesh {
                 6 * (1 + usize::from(self.u8(length)? & 3))
             } else {
@@ -61,7 +61,7 @@ impl Walk<'_> {
             };
             if aggregated {
                 self.packet.others = self.subframes(length).saturating_sub(1);
-                // Addresses and length of the first.
+                // Addresses and length of the first subframe.
                 length += 14;
             }
         }
@@ -83,7 +83,7 @@ impl Walk<'_> {
         count
     }
 
-    /// Steps over radiotap: a length, and the fields that the bits of its first words announce.
+    /// Skips radiotap: a length, and the fields that the bits of its first words announce.
     pub(super) fn radiotap(&mut self) -> Result<Layer, Stop> {
         let length = usize::from(u16::from_le_bytes(*self.chunk(2)?));
         let flags = self.radiotap_flags(length)?;
@@ -117,8 +117,8 @@ impl Walk<'_> {
         if at < length { self.u8(at) } else { Ok(0) }
     }
 
-    /// Prism: a code and a length in the byte order of the machine, of a monitor header of fixed fields; some drivers write
-    /// the header of AVS under the same number.
+    /// Skips Prism: a code and a length in the byte order of the machine, in a monitor header of fixed fields; some
+    /// drivers write the AVS header under the same number.
     pub(super) fn prism(&mut self) -> Result<Layer, Stop> {
         if self.u32(0)? >> 12 == 0x80211 {
             return self.avs();
@@ -132,7 +132,7 @@ impl Walk<'_> {
         self.wireless()
     }
 
-    /// AVS: a magic number with a version, and a length.
+    /// Skips AVS: a magic number with a version, and a length.
     pub(super) fn avs(&mut self) -> Result<Layer, Stop> {
         let (magic, length) = (self.u32(0)?, self.u32(4)?);
         if magic >> 12 != 0x80211 || !(8..=1024).contains(&length) {
@@ -150,7 +150,7 @@ mod tests {
 
     const SNAP: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
-    /// A data frame without quality of service.
+    /// Returns a data frame without quality of service.
     fn data() -> Vec<u8> {
         [&[8, 0][..], &[0; 22], &SNAP].concat()
     }
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_mesh_has_more_addresses_than_a_bridge() {
         all_lead_to_the_packet([
-            // 802.11 in a mesh, with a fifth and a sixth address; and between two bridges, without.
+            // 802.11 in a mesh, with a fifth and a sixth address; and between two bridges, without them.
             (
                 105,
                 [&[0x88, 3][..], &[0; 29], &[1, 2], &[0; 17], &SNAP].concat(),
@@ -178,7 +178,7 @@ mod tests {
         let mut avs = vec![0x80, 0x21, 0x10, 0x01, 0, 0, 0, 64];
         avs.resize(64, 0);
         all_lead_to_the_packet([
-            // In the byte order of either kind of machine.
+            // In either byte order.
             (
                 119,
                 [prism(&[0x44, 0, 0, 0], &[144, 0, 0, 0]), data()].concat(),
@@ -215,14 +215,14 @@ mod tests {
             (127, [tap(&[0], &[]), quality(0)].concat()),
             (127, [tap(&[2], &[0x10]), quality(0)].concat()),
             (127, [tap(&[2], &[0x20]), quality(2)].concat()),
-            // Times stand at multiples of 8.
+            // Timestamps are aligned to multiples of 8.
             (127, [tap(&[3], &timer), quality(2)].concat()),
             (127, [tap(&[3 | 1 << 31, 0], &aligned), quality(2)].concat()),
             (
                 127,
                 [tap(&[2 | 1 << 31, 1 << 31, 0x20], &[0x20]), quality(2)].concat(),
             ),
-            // Nothing is padded where the header ends at a multiple of 4.
+            // There is no padding if the header ends at a multiple of 4.
             (127, [tap(&[2], &[0x20]), data()].concat()),
         ]);
         let damaged = [tap(&[2], &[0x50]), data()].concat();

@@ -1,7 +1,8 @@
-//! RDMA over Converged Ethernet, version 2: the InfiniBand transport headers behind UDP port 4791.
+//! RDMA over Converged Ethernet, version 2: the InfiniBand transport headers after UDP port 4791.
 //!
-//! InfiniBand Architecture Specification, volume 1: chapter 9 has headers and operations, annex A17 puts them behind UDP.
-//! Nothing protects the port: what does not look like such a header is left to the UDP flow alone, and counted.
+//! InfiniBand Architecture Specification, volume 1: chapter 9 defines headers and operations, annex A17 their use over
+//! UDP. Other applications may use the port: a datagram without a valid header belongs to its UDP flow only, and is
+//! counted.
 
 mod operations;
 
@@ -11,11 +12,11 @@ use operations::{BASE, answer_of, operation};
 
 /// UDP destination port, annex A17.
 pub(super) const PORT: u16 = 4791;
-/// Length of the invariant CRC behind each packet.
+/// Length of the invariant CRC at the end of each packet.
 const CRC: u32 = 4;
 /// Numbers of queue pairs and packets have 24 bits.
 const MASK: u32 = (1 << 24) - 1;
-/// How far packet `number` lies ahead of `from`; below 0 behind it.
+/// Returns how far packet `number` is ahead of `from`; negative if it is earlier.
 pub(crate) fn ahead(number: u32, from: u32) -> i32 {
     (number.wrapping_sub(from) << 8).cast_signed() >> 8
 }
@@ -24,17 +25,17 @@ pub(crate) fn ahead(number: u32, from: u32) -> i32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rdma {
     pub operation: Operation,
-    /// None for Congestion Notification Packets, which serve all.
+    /// None for Congestion Notification Packets, which belong to no service.
     pub service: Option<Service>,
-    /// The queue pair that it is sent to.
+    /// The queue pair it is sent to.
     pub destination: u32,
-    /// The one that sent it, which only datagrams name.
+    /// The queue pair that sent it; only datagrams name it.
     pub source: Option<u32>,
     /// Packet sequence number.
     pub number: u32,
     /// Bytes of data that it carries, captured or not.
     pub payload: u32,
-    /// Bytes of the whole message that it writes, or asks for; none where that was not captured.
+    /// Bytes of the whole message that it writes or requests; none if that was not captured.
     pub length: Option<u32>,
     /// Explicit congestion notification of InfiniBand, forward and backward.
     pub fecn: bool,
@@ -42,7 +43,7 @@ pub(crate) struct Rdma {
 }
 
 impl Walk<'_> {
-    /// The payload of a UDP datagram to [`PORT`].
+    /// Decodes the payload of a UDP datagram to [`PORT`].
     #[cold]
     pub(super) fn rdma(&mut self) {
         match self.base_transport() {
@@ -57,9 +58,9 @@ impl Walk<'_> {
             u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
         };
         let (opcode, flags) = (header[0], header[1]);
-        // Version 0, and bits that senders leave at 0.
+        // Version 0, and reserved bits that senders set to 0.
         let is_right = (flags & 0x0f, header[4] & 0x3f, header[8] & 0x7f) == (0, 0, 0);
-        // Pad bytes make every packet a whole number of words.
+        // Padding makes the length of every packet a multiple of four bytes.
         if !is_right || !self.packet.payload.is_multiple_of(4) {
             return Err(Stop::Malformed);
         }
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
     use crate::decode::{Packet, whole};
 
-    /// An IPv4 packet to the port, with `content` behind UDP.
+    /// Returns an IPv4 packet to the port, with `content` after UDP.
     fn packet(content: &[u8]) -> Packet {
         let mut bytes = vec![0x45, 0];
         bytes.extend((content.len() as u16 + 28).to_be_bytes());
@@ -112,7 +113,7 @@ mod tests {
         whole(101, &bytes)
     }
 
-    /// A packet of `opcode` to queue pair 0x1234 with number 0xabcdef: base header, `behind` it, CRC.
+    /// Decodes a packet of `opcode` to queue pair 0x1234 with number 0xabcdef: base header, `behind`, CRC.
     fn read(opcode: u8, flags: u8, behind: &[u8]) -> Option<Rdma> {
         let mut content = vec![
             opcode, flags, 255, 255, 0, 0, 0x12, 0x34, 0x80, 0xab, 0xcd, 0xef,
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn what_is_no_such_header_is_counted() {
-        // Unknown opcodes and services, a version, more padding than payload, no whole number of words.
+        // Unknown opcodes and services, a version, more padding than payload, a length that is not a multiple of four.
         assert!(
             [0x15, 0x18, 0x40, 0x80, 0x82, 0xc0, 0x2c, 0x36, 0x60]
                 .iter()

@@ -1,4 +1,4 @@
-//! Opcodes of InfiniBand's transport: the operation, the service, and the headers that follow.
+//! Opcodes of the InfiniBand transport: the operation, the service, and the headers that follow.
 
 use crate::decode::Stop;
 
@@ -13,12 +13,12 @@ pub(crate) enum Service {
     Reliable,
     Unreliable,
     Datagram,
-    /// Extended reliable connection: many receive queues behind one connection.
+    /// Extended reliable connection: many receive queues share one connection.
     Extended,
 }
 
 impl Service {
-    /// Requests are acknowledged, and sent again.
+    /// Whether requests are acknowledged and retransmitted.
     pub(crate) fn is_reliable(self) -> bool {
         matches!(self, Self::Reliable | Self::Extended)
     }
@@ -43,13 +43,13 @@ impl Place {
     }
 }
 
-/// The meaning of an acknowledgement, by the syndrome of its header.
+/// The meaning of an acknowledgement, from the syndrome in its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Acknowledged,
-    /// Receiver not ready: it has no buffer, and names a time to wait.
+    /// Receiver not ready: it has no buffer and states how long to wait.
     NotReady,
-    /// PSN sequence error: this packet number is the one that the receiver expects.
+    /// PSN sequence error: this is the packet number that the receiver expects.
     SequenceError,
     /// Invalid request, remote access error, remote operational error.
     Refused,
@@ -67,7 +67,7 @@ pub(crate) enum Operation {
     Congestion,
 }
 
-/// Headers behind the base one.
+/// Headers after the base header.
 #[derive(Default)]
 pub(super) struct Extended {
     pub bytes: u32,
@@ -83,7 +83,7 @@ pub(super) fn operation(opcode: u8) -> Result<(Operation, Option<Service>, Exten
     use Place::{First, Last, Middle, Only};
 
     if opcode == CNP {
-        // 16 bytes that are reserved.
+        // 16 reserved bytes.
         let extended = Extended {
             bytes: 16,
             ..Extended::default()
@@ -97,7 +97,7 @@ pub(super) fn operation(opcode: u8) -> Result<(Operation, Option<Service>, Exten
         5 => Service::Extended,
         _ => return Err(Stop::Malformed),
     };
-    // Bytes of headers that are not looked at: immediate data, an invalidated key, the operands of an atomic operation.
+    // Bytes of headers that are not decoded: immediate data, an invalidated key, the operands of an atomic operation.
     let (operation, other) = match opcode & 0x1f {
         0 => (Send(First), 0),
         1 => (Send(Middle), 0),
@@ -117,7 +117,7 @@ pub(super) fn operation(opcode: u8) -> Result<(Operation, Option<Service>, Exten
         0xf => (ReadResponse(Last), 0),
         0x10 => (ReadResponse(Only), 0),
         0x11 => (Acknowledge(Answer::Acknowledged), 0),
-        // With what the atomic operation found.
+        // With the previous value at the address of the atomic operation.
         0x12 => (Acknowledge(Answer::Acknowledged), 8),
         0x13 | 0x14 => (Atomic, 28),
         _ => return Err(Stop::Malformed),
@@ -138,7 +138,7 @@ pub(super) fn operation(opcode: u8) -> Result<(Operation, Option<Service>, Exten
     match service {
         // Each request names the receive queue, ...
         Service::Extended if !is_answer => extended.bytes += 4,
-        // ... each datagram its key and the queue pair that sends it.
+        // ... each datagram its key and the sending queue pair.
         Service::Datagram => extended.bytes += 8,
         _ => {}
     }
