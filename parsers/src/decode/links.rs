@@ -36,7 +36,7 @@ const fn link(number: u32, name: &'static str, step_over: StepOver) -> Link {
 }
 
 /// All link types, frequent ones first.
-#[allow(clippy::redundant_closure_for_method_calls)] // paths to the methods are not generic over the lifetime
+#[allow(clippy::redundant_closure_for_method_calls)] // method paths are not generic over the lifetime
 static LINKS: &[Link] = &[
     link(ETHERNET, "ETHERNET", |_| Ok(Layer::Ethernet)),
     link(113, "LINUX_SLL", |walk| walk.cooked()),

@@ -68,8 +68,8 @@ impl Walk<'_> {
         Ok(self.skip(length, Layer::Llc))
     }
 
-    /// Counts the captured subframes of an A-MSDU, the first of which begins at `offset`: two addresses, a length, as many
-    /// bytes, padding to a multiple of four (IEEE 802.11-2020 9.3.2.2.2).
+    /// Counts the captured subframes of an A-MSDU, the first of which begins at `offset`: two addresses, a length, as
+    /// many bytes, padding to a multiple of four (IEEE 802.11-2020 9.3.2.2.2).
     fn subframes(&self, mut offset: usize) -> u16 {
         let mut count = 0;
         while let Ok(length) = self.u16(offset + 12) {

@@ -1,4 +1,4 @@
-//! Reads the next packets of a capture point ahead of their use, so that what the matcher looks up for them is in the
+//! Reads the next packets of a capture point ahead of their use, so that the matcher's data for them are in the
 //! processor's cache by then.
 
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use crate::common::error::Error;
 
 /// Packets read ahead.
 const AHEAD: usize = 48;
-/// How many packets before its turn the group and the stream of a packet are prefetched.
+/// How many packets before its turn the group and the streams of a packet are prefetched.
 const FOUND: usize = 32;
 /// How many packets before its turn the sighting that waits for it is prefetched.
 const WAITING: usize = 16;
@@ -22,19 +22,20 @@ const FAR_NS: u64 = 1_000_000_000;
 /// Most consecutive packets with wrong times.
 const FEW: usize = 8;
 
-/// The next packets of one point in their order.
+/// The next packets of one point, in order.
 pub(super) struct Ahead<'a> {
     pub reader: PointReader<'a>,
     packets: VecDeque<Sighting>,
-    /// The turn of the packet that was taken last.
+    /// The turn of the last packet taken.
     before: Option<i64>,
-    /// By how much the clock was put forward since the capture began.
+    /// How far the clock was put forward since the capture began.
     put_forward: i64,
-    /// The next packet's time is far from that of the last one, and so are those behind it.
+    /// If the times of the next packet and of those after it are far from that of the last one: what these packets
+    /// show.
     jump: Option<Jump>,
-    /// Until when the next packet waits for those of others, where all were silent at the jump.
+    /// How long the next packet waits for packets of other points, if none of them had one at the time of the jump.
     held_until: Option<i64>,
-    /// Times jumped back, and no packet of another point showed that the clock was set.
+    /// Times jumped back, but no packet of another point showed that the clock was set.
     pub is_out_of_order: bool,
 }
 
@@ -62,40 +63,41 @@ impl<'a> Ahead<'a> {
         Ok(ahead)
     }
 
-    /// The time that decides when the next packet is read: its own or, if that is wrong, that of a neighbour. With a
-    /// time that is too late, all packets after it would wait; with one that is too early, packets that wait for their
+    /// Returns the time that decides when the next packet is read: its own or, if that is wrong, that of a neighbour.
+    /// If the time were too late, all packets after it would wait; if it were too early, packets that wait for their
     /// other sighting would seem to have waited too long.
     pub(super) fn turn(&self) -> Option<i64> {
         let time = self.time(self.packets.front()?);
         let next = self.packets.iter().skip(1).take(FEW);
         let mut next = next.map(|packet| self.time(packet));
         let Some(before) = self.before else {
-            // A silence may follow the first packet, so only a time that is too late shows.
+            // A silence may follow the first packet, so only a time that is too late can be recognised.
             return Some(next.next().map_or(time, |next| next.min(time)));
         };
         if is_near(time, before) {
             return Some(time);
         }
         if self.jump.is_some() && time < before {
-            // The clock was set back, or packets of another time follow: the others' packets of this moment show it.
+            // Either the clock was set back, or the packets are out of order: packets of other points at this moment
+            // decide.
             let until = self.held_until.unwrap_or(before);
             return Some(until.saturating_add(FAR_NS as i64));
         }
         Some(next.find(|&next| is_near(next, before)).unwrap_or(time))
     }
 
-    /// The time of a packet by the clock as it was in the beginning.
+    /// Returns the time of a packet by the clock as it was at the start.
     pub(super) fn time(&self, packet: &Sighting) -> i64 {
         packet.time.saturating_sub(self.put_forward)
     }
 
-    /// Whether the next packet waits for those of others, which may show that the clock was set back.
+    /// Whether the next packet waits for packets of other points, which may show that the clock was set back.
     pub(super) fn is_held(&self) -> bool {
         self.jump.is_some() && self.before > self.packets.front().map(|packet| self.time(packet))
     }
 
-    /// Called when the next packet waited in vain: it waits until those that others have from `next` on were read, or else
-    /// is read at its own time, because none of them showed that the clock was set.
+    /// Continues after the next packet waited in vain: it waits once more, until the other points' packets at `next`
+    /// are read, or is then read at its own time, because no packet showed that the clock was set.
     pub(super) fn wait_or_give_up(&mut self, next: Option<i64>) {
         if next.is_some() && self.held_until.is_none() {
             self.held_until = next;
@@ -105,8 +107,8 @@ impl<'a> Ahead<'a> {
         self.is_out_of_order = true;
     }
 
-    /// Compares the packets behind a jump with one of another point, as [`Jump::meet`] does. Returns whether this shows by
-    /// how much the clock was set, if it was.
+    /// Compares the packets after a jump with one of another point, as [`Jump::meet`] does. Returns whether the jump is
+    /// now explained: by a clock that was set, or by a silence.
     pub(super) fn compare(
         &mut self,
         packet: &Sighting,
@@ -121,14 +123,14 @@ impl<'a> Ahead<'a> {
             return false;
         };
         self.jump = None;
-        // Less is a silence.
+        // A smaller difference is a silence.
         if put_forward.unsigned_abs() > FAR_NS {
             self.put_forward = self.put_forward.saturating_add(put_forward);
         }
         true
     }
 
-    /// Takes the next packet, and reads one more.
+    /// Returns the next packet, and reads one more.
     pub(super) fn take(
         &mut self,
         recognition: &Recognition,
@@ -148,7 +150,7 @@ impl<'a> Ahead<'a> {
         Ok(packet)
     }
 
-    /// Packets behind a jump of their times, if the next one stands behind it.
+    /// Returns the packets after a jump of times, if the next packet is the first of them.
     fn find_jump(&self) -> Option<Jump> {
         let (before, next) = (self.before?, self.packets.front()?);
         if is_near(self.time(next), before) {
@@ -161,7 +163,7 @@ impl<'a> Ahead<'a> {
         Jump::new(self.packets.iter())
     }
 
-    /// Reads a packet; false at the end.
+    /// Reads a packet; returns false at the end.
     fn read(&mut self, recognition: &Recognition, matcher: &Matcher) -> Result<bool, Error> {
         let Some(packet) = self.reader.next(recognition)? else {
             return Ok(false);

@@ -8,9 +8,9 @@ use foldhash::fast::RandomState;
 use super::fate::{Evidence, Fate, FateRow};
 use crate::decode::UDP;
 
-/// Most directions of flows that are kept.
+/// Most directions of flows that are stored.
 const MOST: usize = 1 << 16;
-/// Length of the longest IP packet that Ethernet carries; datagrams that are cut or merged are longer.
+/// Length of the longest IP packet on Ethernet; datagrams that are cut or merged are longer.
 const ETHERNET: u32 = 1_500;
 
 /// The datagrams of one direction of a flow that only one of the two hosts captured.
@@ -18,9 +18,9 @@ const ETHERNET: u32 = 1_500;
 struct Alone {
     /// The path, from one point to another.
     path: (u16, u16),
-    /// Lengths of the longest packets that only the sender captured, and that only the receiver captured.
+    /// Lengths of the longest packet that only the sender captured, and of the longest that only the receiver captured.
     longest: (u32, u32),
-    /// A datagram arrived that the sender's capture lacks, unless it was cut.
+    /// A datagram arrived that the sender's capture lacks, unless datagrams were cut or merged.
     is_arrived: bool,
 }
 
@@ -28,7 +28,7 @@ struct Alone {
 #[derive(Debug, Default)]
 pub(super) struct Datagrams {
     alone: HashMap<u64, Alone, RandomState>,
-    /// Length of the longest datagram of each path that both hosts captured.
+    /// Length of the longest datagram on each path that both hosts captured.
     longest: HashMap<(u16, u16), u32>,
 }
 
@@ -59,7 +59,8 @@ impl Datagrams {
         true
     }
 
-    /// Directions in which one capture has longer packets than the path carries, and the other one has others.
+    /// Returns directions in which one capture has packets longer than the path carries, and the other has different
+    /// lengths.
     pub(super) fn divided(&self) -> HashSet<u64> {
         let divided = self
             .alone
@@ -68,7 +69,7 @@ impl Datagrams {
         divided.map(|(&direction, _)| direction).collect()
     }
 
-    /// Paths whose sender's capture lacks datagrams.
+    /// Returns paths whose sender's capture lacks datagrams.
     pub(super) fn lacking(&self) -> HashSet<(u16, u16)> {
         let all = self.alone.values();
         let lacking = all.filter(|alone| alone.is_arrived && !self.is_divided(alone));

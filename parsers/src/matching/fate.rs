@@ -2,25 +2,25 @@
 
 use super::sighting::Sighting;
 
-/// The end of a packet's way between two hosts that captured it.
+/// What became of a packet between two hosts with captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Fate {
     /// Both hosts captured it.
     Delivered,
-    /// Its sender captured it, and nothing says that its receiver got it.
+    /// Its sender captured it, and nothing shows that its receiver got it.
     Lost,
     /// It crossed the path, and the capture of one of its hosts lacks it.
     NotCaptured,
-    /// Another packet is the same one, of which this is a copy.
+    /// It is a copy of another packet.
     Duplicated,
-    /// The captures do not tell.
+    /// The captures do not show it.
     Unknown,
-    /// One of its ends is no host that was captured, or both are the same host.
+    /// One of its endpoints is not a host with a capture, or both are the same host.
     Outside,
 }
 
 impl Fate {
-    /// All of them, in the order of their numbers.
+    /// All fates, in the order of their numbers.
     pub(crate) const ALL: [Self; 6] = [
         Self::Delivered,
         Self::Lost,
@@ -49,17 +49,17 @@ pub(crate) enum Evidence {
     Matched,
     /// The receiver's capture is complete and lacks it.
     Absent,
-    /// The receiver acknowledged what was before it, and no more, when it had data behind it.
+    /// The receiver acknowledged the data before it, and no more, although it had later data.
     Reported,
     /// The receiver acknowledged it, and its capture lacks it.
     Acknowledged,
     /// The receiver captured it, and the sender's capture lacks it.
     Arrived,
-    /// A capture has it twice.
+    /// The packet is in a capture twice.
     Copy,
-    /// Packets that look the same were under way at once, and not all of them arrived.
+    /// Packets that look the same were in flight at once, and not all of them arrived.
     Alike,
-    /// The receiver's capture lacks packets, maybe this one too.
+    /// The receiver's capture lacks packets, perhaps including this one.
     Incomplete,
     /// The other capture had not begun, or had ended.
     Edge,
@@ -67,14 +67,14 @@ pub(crate) enum Evidence {
     Merged,
     /// No packet of the path was found at both ends.
     Unmatched,
-    /// More packets than the window holds were under way.
+    /// More packets were in flight than the window can contain.
     Window,
-    /// There is no capture of the other end.
+    /// There is no capture of the other endpoint.
     NoCapture,
 }
 
 impl Evidence {
-    /// All of them, in the order of their numbers.
+    /// All kinds of evidence, in the order of their numbers.
     pub(crate) const ALL: [Self; 13] = [
         Self::Matched,
         Self::Absent,
@@ -113,21 +113,21 @@ impl Evidence {
 /// One row of the table `fates`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FateRow {
-    /// Numbers of the hosts that have its addresses.
+    /// Numbers of the hosts with its addresses.
     pub sender: Option<u16>,
     pub receiver: Option<u16>,
-    /// Its headers, as one of them captured it.
+    /// Its headers, as captured by one of them.
     pub packet: Sighting,
     /// Time and number in the sender's capture.
     pub sent: Option<(i64, u64)>,
     /// Time and number in the receiver's capture.
     pub received: Option<(i64, u64)>,
-    /// Some of its sequence numbers were sent before; none where that cannot be known.
+    /// Some of its sequence numbers were sent before; none if unknown.
     pub is_retransmission: Option<bool>,
     pub fate: Fate,
     pub evidence: Evidence,
-    /// Payload bytes that did not arrive, of a packet that is lost.
+    /// Payload bytes of a lost packet that did not arrive.
     pub lost_bytes: Option<u32>,
-    /// Packets that overtook it; none where it was not matched.
+    /// Packets that overtook it; none if it was not matched.
     pub reordered_by: Option<u64>,
 }

@@ -1,5 +1,5 @@
-//! What the first reading finds: which captures lack packets, on which paths segments were cut or merged, of which paths
-//! nothing can be said because no packets match, how long packets are under way, and the clocks.
+//! Findings of the first reading: which captures lack packets, on which paths segments were cut or merged, which paths
+//! have no matching packets and therefore no evidence, the delays of packets, and the clocks.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -13,9 +13,9 @@ use super::matcher::{Doubt, Findings, Moment};
 #[derive(Debug, Default)]
 struct Path {
     is_matched: bool,
-    /// Whether segments with payload are in the sender's capture alone, and in the receiver's alone.
+    /// Whether segments with payload are only in the sender's capture, and only in the receiver's.
     has_alone: (bool, bool),
-    /// Points whose captures lack packets of it.
+    /// Points whose captures lack packets of this path.
     lacking: BTreeSet<usize>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct First {
     paths: BTreeMap<(u16, u16), Path>,
     datagrams: Datagrams,
     fragments: Fragments,
-    /// The shortest and the longest delay of each point, to it or from it.
+    /// The shortest and the longest delay to or from each point.
     pub delays: Vec<Option<(i64, i64)>>,
     pub clocks: Clocks,
 }
@@ -47,7 +47,7 @@ impl First {
         }
     }
 
-    /// Paths whose segments are to be matched by their bytes.
+    /// Returns paths whose segments must be matched by their bytes.
     pub(super) fn resegmented(&self) -> HashMap<(u16, u16), Doubt> {
         let paths = self
             .paths
@@ -56,23 +56,23 @@ impl First {
         paths.map(|(&path, _)| (path, Doubt::Resegmented)).collect()
     }
 
-    /// Adds the paths of which a packet in one capture alone says nothing to `doubts`.
+    /// Adds to `doubts` the paths on which a packet in only one capture proves nothing.
     pub(super) fn add_unmatched(&self, doubts: &mut HashMap<(u16, u16), Doubt>) {
         let paths = self.paths.iter().filter(|(_, about)| !about.is_matched);
         doubts.extend(paths.map(|(&path, _)| (path, Doubt::Unmatched)));
     }
 
-    /// Directions of flows whose datagrams interfaces cut or merged.
+    /// Returns directions of flows whose datagrams interfaces cut or merged.
     pub(super) fn divided(&self) -> HashSet<u64> {
         self.datagrams.divided()
     }
 
-    /// The length of the shortest packet that routers divided, by path.
+    /// Returns the length of the shortest packet that routers divided, by path.
     pub(super) fn fragmented(&self) -> BTreeMap<(u16, u16), u32> {
         self.fragments.divided()
     }
 
-    /// Points whose captures lack packets for certain.
+    /// Returns points whose captures certainly lack packets.
     pub(super) fn lacks(&self, doubts: &HashMap<(u16, u16), Doubt>) -> BTreeSet<usize> {
         let mut lacking = self.datagrams.lacking();
         lacking.extend(self.fragments.lacking());

@@ -1,5 +1,5 @@
-//! Packets that a router on the path divides into fragments (RFC 791 3.2): the sender's capture has each of them whole, the
-//! receiver's has its parts. They share only addresses and the identification, so their fates are unknown.
+//! Packets that a router on the path divides into fragments (RFC 791 3.2): the sender's capture has the whole packets,
+//! the receiver's has the fragments. They share only addresses and the identification, so their fates are unknown.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::fate::{Evidence, Fate, FateRow};
 use super::sighting::Sighting;
 use super::window::Side;
 
-/// Most packets that are kept of either kind.
+/// Most packets of each kind that are stored.
 const MOST: usize = 1 << 16;
 
 /// A path, and the identification of a packet.
@@ -22,7 +22,7 @@ pub(super) struct Fragments {
     whole: HashMap<Whole, u32, RandomState>,
     /// Packets of which only the receiver captured a fragment.
     parts: HashSet<Whole, RandomState>,
-    /// Paths with a fragment that was sent while the sender's capture went on.
+    /// Paths with a fragment that was sent during the sender's capture.
     arrived: HashSet<(u16, u16)>,
 }
 
@@ -50,7 +50,7 @@ impl Fragments {
         false
     }
 
-    /// The length of the shortest packet that was divided, by path.
+    /// Returns the length of the shortest packet that was divided, by path.
     pub(super) fn divided(&self) -> BTreeMap<(u16, u16), u32> {
         let mut all = BTreeMap::new();
         for key in &self.parts {
@@ -62,7 +62,7 @@ impl Fragments {
         all
     }
 
-    /// Paths with a fragment that the sender's capture lacks although no packet was divided.
+    /// Returns paths with a fragment that the sender's capture lacks although no packet was divided.
     pub(super) fn lacking(&self) -> HashSet<(u16, u16)> {
         let divided = self.divided();
         let arrived = self.arrived.iter().copied();
@@ -70,7 +70,7 @@ impl Fragments {
     }
 }
 
-/// Returns whether a packet in one capture alone may be one that was divided, or a part of it.
+/// Returns whether a packet in only one capture may have been divided, or may be a fragment.
 pub(super) fn may_be_divided(
     divided: &BTreeMap<(u16, u16), u32>,
     packet: &Sighting,

@@ -1,10 +1,10 @@
-//! Packets that look the same: the sightings of one packet, and of others that cannot be told from it.
+//! Packets that look the same: the sightings of one packet, and of others that cannot be distinguished from it.
 
 use super::window::{NO_PLACE, Window};
 use crate::common::index::Index;
 use crate::common::memory::prefetch;
 
-/// Sightings of one side that wait for the other: the first and the last of a list through the window.
+/// Sightings of one side that wait for the other side: the ends of a list linked through the window.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     first: u64,
@@ -34,7 +34,7 @@ impl Waiting {
         self.count += 1;
     }
 
-    /// Takes the first one that may be the packet at `place`.
+    /// Takes the first sighting that may be of the packet at `place`.
     pub(super) fn take(&mut self, place: u64, window: &mut Window) -> Option<u64> {
         let wanted = window.get(place)?.packet;
         let (mut before, mut at) = (NO_PLACE, self.first);
@@ -50,8 +50,8 @@ impl Waiting {
         None
     }
 
-    /// Takes `place`, which left the window, and with it the list if it waits there: as the first, since the window gives
-    /// its places back in their order. `next` waits behind it.
+    /// Removes `place`, which left the window, from the list if it waits there. It is then the first, because the
+    /// window is emptied in order. `next` is the sighting after it.
     pub(super) fn leave(&mut self, place: u64, next: u64) {
         if self.first == place {
             self.first = next;
@@ -78,39 +78,40 @@ impl Waiting {
     }
 }
 
-/// All sightings in the window that have one key.
+/// All sightings in the window with the same key.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Group {
     key: u64,
     pub sent: Waiting,
     pub received: Waiting,
-    /// Sightings in the window.
+    /// Number of sightings in the window.
     pub live: u32,
-    /// Sightings of the sender's among them.
+    /// Number of these in the sender's capture.
     pub live_sent: u32,
-    /// The place of the latest of these among the packets that their sender sent to their receiver.
+    /// The latest of these: its place among the packets from its sender to its receiver.
     pub last_sent: u64,
-    /// Several of the sender's waited at once, since the last time that none did.
+    /// Whether several sent packets have waited at once since the last time that none waited.
     pub is_ambiguous: bool,
-    /// A match was made since then.
+    /// Whether a match was made since that time.
     pub has_match: bool,
-    /// How often it ended that none waited: matches that were made before are certain.
+    /// How often the number of waiting sent packets fell to 0: earlier matches are certain.
     pub settled: u32,
-    /// One of its packets was delivered.
+    /// Whether one of its packets was delivered.
     pub is_delivered: bool,
 }
 
-/// All groups: each sighting in the window knows the number of its own, so that only its arrival looks for the key.
+/// All groups. Each sighting in the window stores the number of its group, so that the key is looked up only on
+/// arrival.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     numbers: Index,
     all: Vec<Group>,
-    /// Numbers that are free again.
+    /// Numbers that can be reused.
     free: Vec<u32>,
 }
 
 impl Groups {
-    /// Prefetches what a search for `key` reads first.
+    /// Prefetches the first slot of a search for `key`.
     pub(super) fn prefetch(&self, key: u64) {
         self.numbers.prefetch(key);
     }
@@ -129,13 +130,13 @@ impl Groups {
         }
     }
 
-    /// The place of the sent packet that probably is the one with `key`.
+    /// Returns the place of the sent packet that probably has `key`.
     pub(super) fn guess_sent(&self, key: u64) -> Option<u64> {
         let number = self.numbers.guess(key)?;
         Some(self.all.get(number as usize)?.sent.first)
     }
 
-    /// The number of the group of `key`.
+    /// Returns the number of the group of `key`; adds the group if it is new.
     pub(super) fn find(&mut self, key: u64) -> u32 {
         let is_same = |number: u32| self.all[number as usize].key == key;
         if let Some(number) = self.numbers.find(key, is_same) {
@@ -160,7 +161,7 @@ impl Groups {
         self.all[number as usize]
     }
 
-    /// Keeps what became of a group; without sightings in the window it is forgotten.
+    /// Stores the state of a group; removes it if it has no sightings in the window.
     pub(super) fn put(&mut self, number: u32, group: Group) {
         if group.live == 0 {
             self.numbers.remove(group.key, number);

@@ -1,28 +1,28 @@
-//! A clock that was set while its host captured: from then on, the host's packets are read at the times at which those
-//! of the others say that they passed. `ahead` sees that times jump, and this compares the packets behind the jump with
-//! what the other points have at the time.
+//! A clock that was set during a capture: from then on, packets of its host are read at the times at which they passed
+//! other points. `ahead` detects that times jump, and this module compares the packets after the jump with the packets
+//! of other points at that time.
 
 use std::collections::HashMap;
 
 use super::sighting::Sighting;
 use super::window::Side;
 
-/// So many different packets behind a jump must be those that others have.
+/// How many different packets after a jump must match those of other points.
 const ENOUGH: usize = 8;
-/// Nearer times are those of one moment, of packets that waited in queues.
+/// Times closer than this are of the same moment: queues delay packets.
 const NEAR_NS: u64 = 1_000_000_000;
 
-/// Packets of one point behind a jump of its times.
+/// Packets of one point after a jump of its times.
 #[derive(Debug)]
 pub(super) struct Jump {
-    /// Times of those that look like no other one among them, by their keys.
+    /// Times of packets that look different from all others among them, by key.
     times: HashMap<u64, i64>,
-    /// By how much the clock seems to be ahead of the others', from packets that others sent, or received.
+    /// How far the clock seems to be ahead, from packets that other points sent or received.
     met: Vec<(Side, i64)>,
 }
 
 impl Jump {
-    /// Collects the packets behind a jump; none where too few of them differ from each other.
+    /// Collects the packets after a jump; returns none if too few of them differ from each other.
     pub(super) fn new<'a>(packets: impl Iterator<Item = &'a Sighting>) -> Option<Self> {
         let mut all: HashMap<u64, Option<i64>> = HashMap::new();
         for packet in packets {
@@ -37,8 +37,8 @@ impl Jump {
         (times.len() >= ENOUGH).then_some(Self { times, met })
     }
 
-    /// Compares a packet of another point, which passed there at `common_time` and is `side` of its path; `offset` is that of
-    /// the clock before the jump. Returns by how much the clock was put forward, as soon as enough packets agree on it.
+    /// Compares a packet of another point, which passed there at `common_time` and is `side` of its path; `offset` is
+    /// that of the clock before the jump. Returns how far the clock was put forward, as soon as enough packets agree.
     pub(super) fn meet(
         &mut self,
         packet: &Sighting,
@@ -59,7 +59,7 @@ impl Jump {
         if agree.clone().count() < ENOUGH {
             return None;
         }
-        // What others sent seems later by its delay, and what they received earlier.
+        // Packets that others sent seem later by their delay, packets that they received earlier.
         let seen_at = |wanted| agree.clone().filter(move |(side, _)| *side == wanted);
         let most = seen_at(Side::Sent).map(|&(_, ahead)| ahead).min();
         let least = seen_at(Side::Received).map(|&(_, ahead)| ahead).max();

@@ -1,15 +1,15 @@
-//! The captures of several hosts of one run, put together: each packet is found where it was sent and where it
-//! arrived, and has a fate.
+//! Combines the captures of several hosts of one run: finds each packet where it was sent and where it arrived, and
+//! determines its fate.
 //!
-//! Packets are read point by point in one order of time (`offsets`, `point`), as [sightings](sighting), with the addresses
-//! that their hosts have for themselves (`nat`, `translation`); where a clock was set meanwhile, from there on in the order of the
-//! others' times (`jumps`). Those of one
-//! packet have one key (`groups`); they wait for each other in a `window` of bounded time and number. `matcher` pairs
-//! them; segments that interfaces cut or merged are matched by their bytes (`resegmented`), and datagrams that they cut or
-//! merged count as unknown, not as lost (`datagrams`), like packets that a router divides (`fragmented`). `streams` keeps what TCP's
-//! acknowledgements prove of packets that a capture lacks, and `reorder` counts what overtook a packet. All is read
-//! twice: the first reading finds how complete the captures are and how the `clocks` differ; the second gives each packet
-//! its fate, and the time that it was under way (`one_way`). Where segments were cut or merged, the first is repeated.
+//! Packets of all points are read in one order of time (`offsets`, `point`), as [sightings](sighting), with the
+//! addresses that their hosts use for themselves (`nat`, `translation`); after a clock was set, in the order of the
+//! other points' times (`jumps`). Sightings of one packet have the same key (`groups`); they wait for each other in a
+//! `window` that is limited in time and number. `matcher` pairs them. Segments that interfaces cut or merged are
+//! matched by their bytes (`resegmented`); the fates of datagrams that interfaces cut or merged (`datagrams`), and of
+//! packets that a router divides (`fragmented`), are unknown. `streams` collects what TCP acknowledgements prove about
+//! packets that a capture lacks, and `reorder` counts the packets that overtook another one. Everything is read twice:
+//! the first reading finds how complete the captures are and how the `clocks` differ; the second determines each
+//! packet's fate and its delay (`one_way`). If segments were cut or merged, the first reading is repeated.
 
 mod ahead;
 mod clocks;

@@ -1,9 +1,9 @@
-//! Finds addresses that a router translates between two captures (NAT, RFC 3022): one host's capture has the host's own
-//! address, another one has the address that stands for it.
+//! Finds addresses that a router translates between two captures (NAT, RFC 3022): the capture of one host has the
+//! host's own address, another capture has the address that stands for it.
 //!
-//! An address that stands for one host and keeps its ports is translated as such: a provider's public address for a
-//! virtual machine, or a router with one busy host behind it. Where it stands for several hosts, or ports change, each
-//! endpoint of a connection is translated alone, as the first packets of the connection show it.
+//! An address that stands for one host and keeps its ports is translated as an address: a provider's public address for
+//! a virtual machine, or a router with one busy host behind it. If it stands for several hosts, or if ports change,
+//! each endpoint of a connection is translated separately, as the first packets of the connection show.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
@@ -17,29 +17,31 @@ use super::translation::{Address, Endpoint, Translation};
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
-/// Packets that must show a translation before it is believed.
+/// How many packets must show a translation.
 const VOTES: u32 = 3;
-/// Packets of each direction of a connection that may show how its endpoints are translated.
+/// How many packets of each direction of a connection are used to find the translation of its endpoints.
 const BEGINNING: u8 = 8;
-/// Most packets of all captures that are kept to find translated endpoints.
+/// Most packets of all captures that are stored to find translated endpoints.
 const MOST_SEEN: usize = 1 << 23;
 
-/// A place in the network as a packet names it: address and port.
+/// An address and a port as they are in a packet.
 type Place = (u128, u16);
 
-/// Where a packet was sent and where it arrived: the point, and the endpoints that it had there.
+/// Where a packet was sent and where it arrived: the point, and the packet's source and destination there.
 #[derive(Default)]
 struct Ends {
     sent: Option<(u16, Place, Place)>,
     received: Option<(u16, Place, Place)>,
-    /// Another packet looks the same.
+    /// Whether another packet looks the same.
     is_ambiguous: bool,
 }
 
-/// Packets of all captures by what a translation leaves as it is, with protocol and version of IP.
+/// Packets of all captures, by a hash of what a translation leaves unchanged, by protocol, and by IP version (true is
+/// IPv6).
 type Seen = HashMap<(u64, u8, bool), Ends, RandomState>;
 
-/// The translation for each point, from the first packets of all captures; these also tell how packets are recognised.
+/// Returns the translation for each point, from the first packets of all captures; also finds how packets are
+/// recognised.
 pub(super) fn find_translations(
     points: &[Point],
     owners: &Owners,
@@ -72,7 +74,7 @@ pub(super) fn find_translations(
     Ok(all)
 }
 
-/// The first packets of each direction of each connection.
+/// Reads the first packets of each direction of each connection.
 fn read_beginnings(
     points: &[Point],
     owners: &Owners,
@@ -98,7 +100,7 @@ fn read_beginnings(
     Ok(seen)
 }
 
-/// Notes the endpoints of a packet at `point`, if that is one end of it.
+/// Notes the endpoints of a packet at `point`, if that is either its sender or its receiver.
 fn note(
     seen: &mut Seen,
     packet: &Sighting,
@@ -126,7 +128,7 @@ fn note(
     ends.is_ambiguous |= end.replace((point, source, destination)).is_some();
 }
 
-/// Hash of what a translation leaves as it is; none of a packet that others may equal by chance.
+/// Returns a hash of the fields that a translation leaves unchanged; none if other packets may be equal by chance.
 fn fingerprint(packet: &Sighting, hashing: &RandomState) -> Option<u64> {
     if packet.tcp.is_none() && packet.ident == 0 {
         return None;
@@ -141,7 +143,7 @@ fn fingerprint(packet: &Sighting, hashing: &RandomState) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Packets that show, for a point and an endpoint in its capture, which endpoint of a host this stands for.
+/// Numbers of packets that show, for a point and an endpoint in its capture, which endpoint of a host it stands for.
 type Votes = HashMap<(u16, Endpoint), BTreeMap<Place, u32>>;
 
 fn count_votes(seen: &Seen) -> Votes {
@@ -167,16 +169,16 @@ fn count_votes(seen: &Seen) -> Votes {
     votes
 }
 
-/// Whether an address that one captured host has does not stand for an address of another one.
+/// Whether `address` may stand for `own`: not if it belongs to another captured host.
 fn may_be(address: Address, own: u128, owners: &Owners) -> bool {
     let owner = owners.owner(address);
     owner.is_none() || owner == owners.owner((own, address.1))
 }
 
-/// Adds translations of addresses that enough packets with the same ports show and none contradicts. An address that was
-/// not translated votes for itself.
+/// Adds translations of addresses that enough packets with unchanged ports show and none contradicts. An untranslated
+/// address votes for itself.
 fn elect_addresses(votes: &Votes, all: &mut [Translation], owners: &Owners) {
-    /// For each own address, packets that have the same port.
+    /// For each own address, the number of packets with an unchanged port.
     type Candidates = BTreeMap<u128, u32>;
     let mut by_address: HashMap<(u16, Address), Candidates> = HashMap::new();
     for (&(point, endpoint), candidates) in votes {
@@ -196,7 +198,7 @@ fn elect_addresses(votes: &Votes, all: &mut [Translation], owners: &Owners) {
     }
 }
 
-/// Packets with an endpoint that stands for another one although its address alone does not say so.
+/// Counts packets with an endpoint whose translation the translated addresses do not explain.
 fn count_unexplained(votes: &Votes, all: &[Translation], owners: &Owners) -> u32 {
     let unexplained = votes.iter().map(|(&(point, endpoint), candidates)| {
         let known = all[usize::from(point)].find(endpoint);
@@ -208,7 +210,7 @@ fn count_unexplained(votes: &Votes, all: &[Translation], owners: &Owners) -> u32
     unexplained.sum()
 }
 
-/// Adds translations of endpoints that no packet contradicts, between addresses that enough packets show.
+/// Adds translations of endpoints that no packet contradicts, for pairs of addresses that enough packets show.
 fn elect_endpoints(votes: &Votes, all: &mut [Translation], owners: &Owners) {
     let mut found = Vec::new();
     let mut counts: HashMap<(u16, Address, u128), u32> = HashMap::new();

@@ -1,5 +1,5 @@
-//! Rough offsets of the points' clocks, from the first packets that they have in common: enough to read the captures in
-//! one order.
+//! Rough offsets of the points' clocks, from the first packets that they have in common: sufficient to read the
+//! captures in one order.
 
 use std::collections::HashMap;
 
@@ -13,25 +13,25 @@ use super::window::Side;
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
-/// The delay that the fastest packet is assumed to have where packets went one way only.
+/// The assumed delay of the fastest packet if packets went in one direction only.
 const ONE_WAY_NS: i64 = 1_000;
 
-/// A delay that is this much shorter than most is that of a packet with a wrong time.
+/// A delay that is this much shorter than most belongs to a packet with a wrong time.
 const FAR_NS: i64 = 5_000_000_000;
 
-/// Packets of a path that decide: a clock may have been set behind them.
+/// How many packets of a path are used: a clock may have been set later.
 const FIRST: usize = 64;
 
-/// The two sightings of a packet, and whether there is one more.
+/// The two sightings of a packet.
 #[derive(Default)]
 struct Seen {
-    /// Its time, and its place in the capture.
+    /// The time of the packet, and its place in the capture.
     sent: Option<(i64, u64)>,
     received: Option<(i64, u64)>,
     again: bool,
 }
 
-/// How far the clock of each point is ahead of the first one's, in ns; 0 where they have no packets in common.
+/// Returns how far the clock of each point is ahead of the first one's, in ns; 0 if they have no packets in common.
 pub(super) fn rough(
     points: &[Point],
     translations: &[Translation],
@@ -69,8 +69,8 @@ pub(super) fn rough(
     Ok(chained(points.len(), &least.collect()))
 }
 
-/// The least of the first differences of two clocks, of one or more by the places of their packets. Leaves out those far
-/// below most of them, because single packets may have wrong times.
+/// Returns the least of the first clock differences of a path. `delays` contains the place and the difference of each
+/// packet, at least one. Ignores differences far below most others, because single packets may have wrong times.
 fn shortest(mut delays: Vec<(u64, i64)>) -> i64 {
     delays.sort_unstable();
     let mut delays: Vec<i64> = delays
@@ -86,7 +86,7 @@ fn shortest(mut delays: Vec<(u64, i64)>) -> i64 {
     usual.fold(median, |least, &delay| least.min(delay))
 }
 
-/// Offsets from the least differences of clocks on each path, from the first point on to those that it reaches.
+/// Returns offsets from the least clock differences on each path, starting from the first point.
 fn chained(points: usize, least: &HashMap<(u16, u16), i64>) -> Vec<i64> {
     let mut known: Vec<Option<i64>> = vec![None; points];
     for start in 0..points {

@@ -1,4 +1,4 @@
-//! How long packets were under way.
+//! One-way delays of packets.
 
 use super::clocks::{Delay, Solved};
 use super::fate::{Fate, FateRow};
@@ -6,7 +6,7 @@ use super::fate::{Fate, FateRow};
 /// A packet that was found where it was sent and where it arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OneWayRow {
-    /// Its place among the fates that are handed on with this row.
+    /// The index of its fate in the rows that are written with this one.
     pub fate: usize,
     pub path: (u16, u16),
     /// By the sender's own clock.
@@ -15,7 +15,7 @@ pub(crate) struct OneWayRow {
 }
 
 impl OneWayRow {
-    /// Of the packet whose row of `fates` is at the place `fate`; none for packets that were not delivered.
+    /// Returns the row of the packet whose fate is at index `fate`; none for packets that were not delivered.
     pub(super) fn new(fate: usize, row: &FateRow, clocks: &Solved) -> Option<Self> {
         let path = (row.sender?, row.receiver?);
         let ((sent, _), (received, _)) = (row.sent?, row.received?);

@@ -1,4 +1,4 @@
-//! Which capture point has which address.
+//! Assigns addresses to capture points.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,14 +9,14 @@ use super::point::Point;
 use super::sighting::Sighting;
 use super::window::Side;
 
-/// The points by their addresses.
+/// Points by address; true is IPv6.
 #[derive(Debug)]
 pub(super) struct Owners {
     points: HashMap<(u128, bool), u16, RandomState>,
 }
 
 impl Owners {
-    /// Of several points with one address the last has it.
+    /// If several points have the same address, it is assigned to the last.
     pub(super) fn new(points: &[Point]) -> Self {
         let mut all = HashMap::default();
         for (number, point) in points.iter().enumerate() {
@@ -31,19 +31,19 @@ impl Owners {
         Self { points: all }
     }
 
-    /// Who has its source, and who its destination.
+    /// Returns the points with its source and its destination address.
     pub(super) fn ends(&self, packet: &Sighting) -> (Option<u16>, Option<u16>) {
         let find = |address| self.owner((address, packet.v6));
         (find(packet.source), find(packet.destination))
     }
 
-    /// The point that has an address, which may be one of IPv6.
+    /// Returns the point with an address; true is IPv6.
     pub(super) fn owner(&self, address: (u128, bool)) -> Option<u16> {
         self.points.get(&address).copied()
     }
 
-    /// The path between the `ends` of a packet in the capture of `point`, and at which of its ends that is; none for a
-    /// packet of which `point` is neither end, or both, or whose other end is no point.
+    /// Returns the path between the `ends` of a packet in the capture of `point`, and which side of the path that is;
+    /// none if `point` is neither end or both ends, or if the other end is not a point.
     pub(super) fn path(ends: (Option<u16>, Option<u16>), point: u16) -> Option<((u16, u16), Side)> {
         let (Some(sender), Some(receiver)) = ends else {
             return None;

@@ -12,7 +12,7 @@ use crate::decode::Packet;
 use crate::records::Interface;
 use crate::source::{Input, window};
 
-/// Packets of each point from which is found how the points' clocks and addresses differ.
+/// Packets of each point that are read to find how the points' clocks and addresses differ.
 pub(super) const LOOKED_AT: usize = 1 << 16;
 
 /// A host with its captures.
@@ -20,21 +20,21 @@ pub(super) const LOOKED_AT: usize = 1 << 16;
 pub struct Point {
     /// Name of the host.
     pub name: String,
-    /// Its captures: one, or the parts of a rotated one.
+    /// Its captures: one file, or the parts of a rotated one.
     pub inputs: Vec<Input>,
     /// Addresses that it sends from and receives at.
     pub addresses: Vec<IpAddr>,
-    /// Packets that its capture lost, as far as somebody counted them beside the files.
+    /// Packets that its capture dropped, as far as counters outside the files show.
     pub dropped: u64,
-    /// When the capture began and ended, by the host's clock, where somebody noted it: times of packets do not tell.
+    /// When the capture began and ended, by the host's clock, if that was recorded: packets do not show it.
     pub span: Option<(i64, i64)>,
-    /// Points with the same number have one kernel, and so one clock.
+    /// Points with the same number share a kernel, and thus a clock.
     pub kernel: Option<usize>,
 }
 
-/// Reads the packets of one point in the order of its files, and of their times where files overlap.
+/// Reads the packets of one point in the order of its files, and by time if files overlap.
 pub(super) struct PointReader<'a> {
-    /// The next one is the last.
+    /// In reverse order: the next input is the last entry.
     waiting: Vec<(Option<i64>, &'a Input)>,
     translation: &'a Translation,
     open: Vec<CaptureFile>,
@@ -42,10 +42,10 @@ pub(super) struct PointReader<'a> {
     packet: Packet,
     /// Records read.
     pub records: u64,
-    /// Records that are no IP packet or cannot be read.
+    /// Records that are not IP packets or cannot be read.
     pub without_ip: u64,
     pub damage: Vec<Damage>,
-    /// A file says that packets were dropped.
+    /// A file states that packets were dropped.
     pub has_drops: bool,
 }
 
@@ -74,7 +74,7 @@ impl<'a> PointReader<'a> {
         })
     }
 
-    /// The next IP packet; none at the end.
+    /// Returns the next IP packet; none at the end.
     pub(super) fn next(&mut self, recognition: &Recognition) -> Result<Option<Sighting>, Error> {
         loop {
             let Some(place) = self.earliest()? else {
@@ -94,7 +94,7 @@ impl<'a> PointReader<'a> {
         }
     }
 
-    /// Place of the open file with the earliest next packet.
+    /// Returns the index of the open file with the earliest next packet.
     fn earliest(&mut self) -> Result<Option<usize>, Error> {
         loop {
             let mut place = 0;

@@ -1,4 +1,4 @@
-//! Reads the captures of all points in one order of time, twice or three times, and hands on the fates of all packets.
+//! Reads the captures of all points in one order of time, two or three times, and writes the fates of all packets.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,15 +20,15 @@ use super::window::Side;
 use crate::common::error::Error;
 use crate::common::progress::Progress;
 
-/// Between two looks whether the work is to go on.
+/// Packets between two checks for a request to stop.
 const LOOK_EVERY: u64 = 1 << 12;
-/// Sightings that may wait at once: some 350 bytes each.
+/// Most sightings that may wait at once: about 350 bytes each.
 const MOST_WAITING: usize = 1 << 24;
 
 /// How packets are matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MatchOptions {
-    /// How long a packet waits for its other sighting, in ns: longer than any is under way.
+    /// How long a packet waits for its other sighting, in ns: longer than any delay.
     pub window_ns: i64,
     /// Most sightings that wait at once.
     pub window_packets: usize,
@@ -44,7 +44,7 @@ impl Default for MatchOptions {
 }
 
 impl MatchOptions {
-    /// Fails where an option has no meaning.
+    /// Fails if an option has no meaning.
     pub fn check(&self) -> Result<(), Error> {
         if self.window_ns <= 0 {
             return Err(Error::Option {
@@ -64,7 +64,7 @@ impl MatchOptions {
     }
 }
 
-/// Matches the captures of `points`; what their packets tell goes to `tables`.
+/// Matches the captures of `points`, and writes the results to `tables`.
 pub(crate) fn match_points(
     points: &[Point],
     readings: &[ClockReading],
@@ -110,13 +110,13 @@ pub(crate) fn match_points(
     })
 }
 
-/// The names of the points whose flag is set.
+/// Returns the names of the points whose flag is set.
 fn name_flagged(names: &[String], flags: &[bool]) -> Vec<String> {
     let flagged = names.iter().zip(flags).filter(|(_, flag)| **flag);
     flagged.map(|(name, _)| name.clone()).collect()
 }
 
-/// What the readers of all points ended with.
+/// The results of the readers of all points.
 #[derive(Default)]
 struct Ends {
     records: Vec<u64>,
@@ -127,8 +127,8 @@ struct Ends {
 }
 
 impl Ends {
-    /// Whether packets of a point may be missing: its files are damaged, say that packets were dropped, or have some so
-    /// late that they meet no other capture's.
+    /// Whether packets of a point may be missing: its files are damaged, state that packets were dropped, or have
+    /// packets so late that they do not meet those of other captures.
     fn lacks_packets(&self, point: usize) -> bool {
         self.has_drops[point] || self.out_of_order[point] || !self.damage[point].is_empty()
     }
@@ -139,20 +139,20 @@ struct Reading<'a> {
     translations: &'a [Translation],
     owners: &'a Owners,
     recognition: &'a Recognition,
-    /// How far the clock of each point is ahead.
+    /// Roughly how far the clock of each point is ahead.
     offsets: Vec<i64>,
     limits: Limits,
     progress: &'a Progress,
 }
 
 impl Reading<'_> {
-    /// A time of a point's clock in common time.
+    /// Converts a time of a point's clock to common time.
     fn common(&self, point: usize, time: i64) -> i64 {
         time.saturating_sub(self.offsets[point])
     }
 
-    /// Reads all points once for the clocks, and again where interfaces cut or merged segments; also what is then known of
-    /// the captures.
+    /// Reads all points for the clocks, and again if interfaces cut or merged segments; also returns what is then known
+    /// about the captures.
     fn find_clocks(&self, readings: &[ClockReading]) -> Result<(Solved, Known), Error> {
         let mut first = self.begin(readings);
         let (mut known, mut ends) = self.pass(self.unread(HashMap::new()), &mut first)?;
@@ -177,7 +177,7 @@ impl Reading<'_> {
         First::new(clocks, self.points.len())
     }
 
-    /// Begins a reading that knows nothing of the captures but `doubts`.
+    /// Returns the knowledge before a reading: only `doubts`.
     fn unread(&self, doubts: HashMap<(u16, u16), Doubt>) -> Known {
         Known {
             coverage: vec![Coverage::default(); self.points.len()],
@@ -187,7 +187,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Adds what the first reading says of the captures: which are incomplete, how long packets are under way.
+    /// Adds what the first reading showed about the captures: whether they are complete, and the delays of packets.
     fn complete_coverage(&self, known: &mut Known, first: &First, ends: &Ends) {
         let lacks = first.lacks(&known.doubts);
         for (number, (point, coverage)) in self.points.iter().zip(&mut known.coverage).enumerate() {
@@ -196,14 +196,14 @@ impl Reading<'_> {
                 point.dropped > 0 || lacks.contains(&number) || ends.lacks_packets(number);
             (coverage.shortest_ns, coverage.longest_ns) = first.delays[number].unwrap_or_default();
             if let Some((from, to)) = point.span {
-                // Nothing that is under way at these times is missed between them and the packets.
+                // The capture also covers the time before its first packet and after its last one.
                 coverage.see(self.common(number, from));
                 coverage.see(self.common(number, to));
             }
         }
     }
 
-    /// Reads all points once more for the fates of their packets, which go to `tables`.
+    /// Reads all points once more for the fates of their packets, and writes these to `tables`.
     fn find_fates(
         &self,
         known: Known,
@@ -280,7 +280,8 @@ impl Reading<'_> {
         Ok((matcher.known, ends))
     }
 
-    /// The common time at which the next packet of `point` is read, which counts as covered.
+    /// Returns the common time at which the next packet of `point` is read, and notes that its capture covers that
+    /// time.
     fn see_next(&self, point: usize, ahead: &Ahead<'_>, matcher: &mut Matcher) -> Option<i64> {
         let common_time = self.common(point, ahead.turn()?);
         if !ahead.is_held() {
@@ -290,14 +291,14 @@ impl Reading<'_> {
     }
 }
 
-/// The point whose next packet comes first; of equally early ones the first.
+/// Returns the point with the earliest next packet; among equally early ones the first.
 fn earliest(next: &[Option<i64>]) -> Option<usize> {
     let times = next.iter().enumerate();
     let times = times.filter_map(|(point, time)| time.map(|time| (time, point)));
     times.min().map(|(_, point)| point)
 }
 
-/// The row of a packet that is on no path between two points.
+/// Returns the row of a packet that is not on a path between two points.
 fn outside(
     packet: Sighting,
     (sender, receiver): (Option<u16>, Option<u16>),

@@ -1,8 +1,8 @@
-//! By how many packets one was overtaken: the reordering extent of RFC 4737 4.2.
+//! Counts the packets that overtook another one: the reordering extent of RFC 4737 4.2.
 
 use std::collections::VecDeque;
 
-/// Arrivals that are remembered; an extent beyond them is at least so great.
+/// Arrivals that are remembered; an extent beyond them is at least this large.
 const REMEMBERED: usize = 1 << 14;
 
 /// Arrivals on one path, from one host to another.
@@ -10,12 +10,13 @@ const REMEMBERED: usize = 1 << 14;
 pub(super) struct Arrivals {
     sent: u64,
     arrived: u64,
-    /// Arrivals that were sent later than all before them: place among those sent, place among arrivals. Both grow.
+    /// Arrivals sent later than all that arrived before: place among the sent packets, place among the arrivals. Both
+    /// increase.
     latest: VecDeque<(u64, u64)>,
 }
 
 impl Arrivals {
-    /// The place of the next packet sent.
+    /// Returns the place of the next packet sent.
     pub(super) fn send(&mut self) -> u64 {
         self.sent += 1;
         self.sent
@@ -26,8 +27,8 @@ impl Arrivals {
         self.sent.saturating_sub(place)
     }
 
-    /// Notes the arrival of the packet that was sent at `place`; how many arrivals lie between the first packet that
-    /// overtook it and its own, that one included; 0 in order.
+    /// Notes the arrival of the packet sent at `place`. Returns the number of arrivals from the first packet that
+    /// overtook it, inclusive, to its own; 0 if it is in order.
     pub(super) fn arrive(&mut self, place: u64) -> u64 {
         self.arrived += 1;
         if self.latest.back().is_none_or(|&(last, _)| last < place) {
@@ -54,7 +55,8 @@ mod tests {
         for _ in 0..10 {
             arrivals.send();
         }
-        // RFC 4737 4.2.3's rule on 1 2 3 7 8 9 10 4 5 6: each late one counts from the arrival of 7.
+        // The sequence 1 2 3 7 8 9 10 4 5 6 of RFC 4737 4.2.3: extents of late packets are counted from the arrival of
+        // 7.
         let order = [1, 2, 3, 7, 8, 9, 10, 4, 5, 6];
         let extents: Vec<u64> = order.iter().map(|&place| arrivals.arrive(place)).collect();
         assert_eq!(extents, [0, 0, 0, 0, 0, 0, 0, 4, 5, 6]);

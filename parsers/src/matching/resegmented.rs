@@ -1,7 +1,8 @@
 //! TCP segments that network interfaces cut or merge between two captures, matched by the bytes that they carry.
 //!
-//! A sender's interface cuts segments of up to 64 KiB (TSO), a receiver's merges those that arrive (GRO). The parts of a
-//! segment keep its timestamps, RFC 7323, and count its IP identification up; bytes that are sent again have others.
+//! A sender's interface cuts segments of up to 64 KiB (TSO), a receiver's interface merges segments that arrive (GRO).
+//! The parts of a segment keep its timestamps, RFC 7323, and have consecutive IP identifications; retransmissions have
+//! new ones.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,14 +12,14 @@ use super::sighting::{Numbers, Sighting};
 use super::window::Side;
 use crate::decode::flag;
 
-/// Most segments that wait at once, of those that are searched one by one.
+/// Most waiting segments of the kinds that are searched one by one.
 const MOST_WAITING: usize = 1 << 10;
 /// Most ranges that one segment may be divided into.
 const MOST_RANGES: usize = 64;
-/// Payload of the smallest and of the largest part that an interface cuts.
+/// Payload of the smallest and of the largest part that an interface makes.
 const PART_BYTES: (u64, u64) = (536, 9_000);
 
-/// Places of bytes in their stream, from the first to behind the last.
+/// Positions of bytes in their stream; the end is exclusive.
 type Range = (u64, u64);
 
 /// A segment of one capture.
@@ -27,20 +28,21 @@ struct Segment {
     /// Its place in the window.
     place: u64,
     whole: Range,
-    /// Ranges of its bytes that were not found in the other capture yet.
+    /// Ranges of its bytes that have not been found in the other capture.
     rest: Vec<Range>,
     tsval: Option<u32>,
     ident: u16,
-    /// Another segment that was under way may have carried the bytes that arrived.
+    /// Another segment in flight may have carried the bytes that arrived.
     is_ambiguous: bool,
     /// Some of its bytes are in the other capture, in a segment that cannot be a part of it.
     is_doubtful: bool,
-    /// It is a segment that arrived, and all its bytes had arrived before, as parts of the same sent segment.
+    /// It arrived after all its bytes had already arrived as parts of the same sent segment.
     is_copy: bool,
 }
 
 impl Segment {
-    /// Whether timestamps or identifications say that `part`, which it may contain, is of no other segment.
+    /// Whether timestamps or identifications were compared, so that `part`, if this may contain it, belongs to no other
+    /// segment.
     fn is_like(&self, part: &Self) -> bool {
         (self.tsval.is_some() && part.tsval.is_some()) || (self.ident != 0 && part.ident != 0)
     }
@@ -51,7 +53,7 @@ impl Segment {
             .any(|one| other.rest.iter().any(|two| one.0 < two.1 && two.0 < one.1))
     }
 
-    /// Whether `part`, which has bytes in common with this segment, may have been cut from it, or merged with it.
+    /// Whether `part`, which shares bytes with this segment, may have been cut from it or merged with it.
     fn may_contain(&self, part: &Self) -> bool {
         if let (Some(one), Some(two)) = (self.tsval, part.tsval) {
             return one == two;
@@ -69,7 +71,7 @@ impl Segment {
         (bytes.div_ceil(PART_BYTES.1)..=bytes.div_ceil(PART_BYTES.0)).contains(&count)
     }
 
-    /// Removes the bytes that neither has found yet from what both lack.
+    /// Removes the bytes that both segments still lack from both.
     fn share(&mut self, other: &mut Self) {
         let mut common = Vec::new();
         for one in &self.rest {
@@ -95,16 +97,16 @@ impl Segment {
     }
 }
 
-/// A segment that was sent and one that arrived carry the same bytes.
+/// A sent segment and a received one that carry the same bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meeting {
     /// Places in the window.
     pub sent: u64,
     pub received: u64,
-    /// All bytes of the sent segment have arrived; all of the received one were found.
+    /// Whether all bytes of the sent segment have arrived, and whether all bytes of the received one were sent.
     pub is_sent_whole: bool,
     pub is_received_whole: bool,
-    /// The received segment begins with the first byte of the sent one, and belongs to no other.
+    /// Whether the received segment begins with the first byte of the sent one, and the sent one is the only candidate.
     pub is_first_part: bool,
 }
 
@@ -113,7 +115,7 @@ pub(super) struct Meeting {
 pub(super) struct Found {
     /// Sequence numbers of the bytes that were not found: first and count.
     pub missing: Vec<(u32, u32)>,
-    /// It cannot be said whether it was this segment that arrived.
+    /// It is unknown whether this segment or another one arrived.
     pub is_ambiguous: bool,
     pub is_doubtful: bool,
     pub is_copy: bool,
@@ -122,13 +124,13 @@ pub(super) struct Found {
 /// One direction of a TCP connection.
 #[derive(Debug)]
 struct Direction {
-    /// The place behind the highest byte of either capture.
+    /// The position after the highest byte of either capture.
     last: u64,
-    /// Segments that were sent with bytes behind all before them.
+    /// Sent segments whose bytes all come after those of earlier ones.
     fresh: VecDeque<Segment>,
-    /// Other segments that were sent.
+    /// Other sent segments.
     again: VecDeque<Segment>,
-    /// Segments that arrived with bytes that were not found.
+    /// Received segments with bytes that have not been found.
     received: VecDeque<Segment>,
 }
 
@@ -209,7 +211,7 @@ impl Direction {
         push_bounded(&mut self.received, received);
     }
 
-    /// Segments that were sent with bytes of a range, found or not.
+    /// Returns sent segments that share bytes with a range, found or not.
     fn with_bytes_of(&mut self, (begin, end): Range) -> Vec<&mut Segment> {
         let from = self.fresh.partition_point(|sent| sent.whole.1 <= begin);
         let to = self.fresh.partition_point(|sent| sent.whole.0 < end);
@@ -229,7 +231,7 @@ impl Direction {
         }
     }
 
-    /// Whether another segment that was sent, and did not arrive whole, may be the one that arrived in place of `sent`.
+    /// Whether another sent segment that did not arrive completely may have arrived instead of `sent`.
     fn has_rival(&self, sent: &Segment) -> bool {
         let (begin, end) = sent.whole;
         self.fresh.iter().chain(&self.again).any(|other| {
@@ -251,7 +253,7 @@ pub(super) struct Resegmented {
 }
 
 impl Resegmented {
-    /// Takes a segment with payload at `place` of the window; the other side's segments that carry bytes of it.
+    /// Takes a segment with payload at `place` of the window; returns its meetings with segments of the other side.
     pub(super) fn take(
         &mut self,
         packet: &Sighting,
@@ -272,7 +274,8 @@ impl Resegmented {
         &self.meetings
     }
 
-    /// Forgets the segment at `place`, which leaves the window; none where too many waited.
+    /// Removes the segment at `place`, which leaves the window; returns none if it is not stored, for example because
+    /// too many waited.
     pub(super) fn leave(&mut self, direction: u64, side: Side, place: u64) -> Option<Found> {
         let all = self.directions.get_mut(&direction)?;
         let segment = all.leave(side, place);
@@ -306,7 +309,7 @@ fn meet(sent: &mut Segment, received: &mut Segment, is_only: bool) -> Meeting {
     }
 }
 
-/// Marks segments that lack the same bytes: what arrives may be of either.
+/// Marks segments that lack the same bytes: what arrives may belong to either.
 fn mark_ambiguous(candidates: &mut [&mut Segment]) {
     for place in 1..candidates.len() {
         let (before, after) = candidates.split_at_mut(place);
@@ -322,7 +325,7 @@ fn mark_ambiguous(candidates: &mut [&mut Segment]) {
     }
 }
 
-/// The parts of a range that none of the segments carries.
+/// Returns the parts of a range that none of the segments carries.
 fn subtract_all(range: Range, segments: &[&mut Segment]) -> Vec<Range> {
     segments
         .iter()
@@ -346,7 +349,8 @@ fn push_bounded(segments: &mut VecDeque<Segment>, segment: Segment) {
     segments.push_back(segment);
 }
 
-/// Takes out the segment at `place`: nearly always the first, since segments leave the window as they entered it.
+/// Removes the segment at `place`: nearly always the first, since segments leave the window in the order in which they
+/// entered.
 fn take_place(segments: &mut VecDeque<Segment>, place: u64) -> Option<Segment> {
     let at = segments.binary_search_by_key(&place, |segment| segment.place);
     segments.remove(at.ok()?)

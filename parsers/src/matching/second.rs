@@ -7,10 +7,10 @@ use super::one_way::OneWayRow;
 use super::summary::Counts;
 use crate::common::error::Error;
 
-/// Rows that are written at once.
+/// Rows per batch.
 const BATCH_ROWS: usize = 1 << 12;
 
-/// Writes rows, which refer to points by their places in `names`.
+/// Writes rows, which refer to points by their index in `names`.
 pub(crate) trait Tables {
     fn fates(&mut self, rows: &[FateRow], names: &[String]) -> Result<(), Error>;
     /// Writes the delays of packets whose rows are in `fates`.

@@ -1,4 +1,4 @@
-//! One packet as one capture point saw it, with what its other sightings have in common.
+//! One packet as seen by one capture point, with the fields that its other sightings share.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -6,23 +6,23 @@ use foldhash::fast::RandomState;
 
 use crate::decode::{ICMP, ICMP6, Outcome, Packet, UDP, flag};
 
-/// Bytes behind the IP header's transport ports that tell datagrams without identification apart.
+/// Bytes of the content that distinguish datagrams without identification.
 const PREFIX: usize = 16;
-/// Length of a UDP header, whose checksum an interface may fill in behind the sender's capture.
+/// Length of a UDP header; an interface may fill in its checksum after the sender's capture.
 const UDP_HEADER: usize = 8;
-/// Two pads, and the timestamps of RFC 7323, as hosts send them.
+/// Two pads, then the timestamps of RFC 7323: the usual layout.
 const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
-/// Length of these.
+/// Length of these options.
 const STAMPS: usize = 12;
 /// Length of a TCP header without options.
 const TCP_HEADER: usize = 20;
 
-/// The part of a packet that a short snap length cuts off although packets are recognised by it.
+/// The part of a packet that is needed to recognise it, but is cut off by a short snap length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lacking {
     /// The timestamp of a TCP segment, if it has one.
     Stamp,
-    /// The first bytes that a datagram carries.
+    /// The first bytes of a datagram's content.
     Prefix,
 }
 
@@ -30,9 +30,10 @@ pub(crate) enum Lacking {
 #[derive(Debug, Default)]
 pub(crate) struct Recognition {
     pub hashing: RandomState,
-    /// A capture lacks the timestamps of TCP that its packets had: a segment may be any with the same numbers.
+    /// A capture lacks the timestamps of its TCP segments: segments with the same numbers may be the same.
     pub is_without_stamps: bool,
-    /// A capture lacks the first bytes that its datagrams of IPv4, or IPv6, carried: one may be any of its length.
+    /// A capture lacks the first bytes of its datagrams, of IPv4 and of IPv6: datagrams of equal length may be the
+    /// same.
     pub is_without_prefixes: [bool; 2],
 }
 
@@ -42,12 +43,12 @@ pub(crate) struct Numbers {
     pub seq: u32,
     pub ack: u32,
     pub flags: u16,
-    /// Sequence numbers that it takes: payload, SYN and FIN.
+    /// How many sequence numbers it occupies: payload, SYN and FIN.
     pub length: u32,
 }
 
 impl Numbers {
-    /// Number behind its last.
+    /// Returns the number after its last.
     pub(crate) fn end(self) -> u32 {
         self.seq.wrapping_add(self.length)
     }
@@ -64,11 +65,12 @@ pub(crate) struct Sighting {
     pub time: i64,
     /// Place in the capture, from 1.
     pub number: u64,
-    /// Hash of what no hop and no network interface changes.
+    /// Hash of the fields that neither a router nor a network interface changes.
     pub key: u64,
-    /// Hash of what tells packets of one key apart, where it was captured: the first bytes of the payload, or timestamps.
+    /// Hash of what distinguishes packets with the same key, if captured: the first bytes of the payload, or
+    /// timestamps.
     pub prefix: Option<u32>,
-    /// Hash of connection and direction; that of the other direction differs from it by [`Self::OPPOSITE`].
+    /// Hash of connection and direction; the hash of the opposite direction differs by [`Self::OPPOSITE`].
     pub direction: u64,
     pub source: u128,
     pub destination: u128,
@@ -82,9 +84,9 @@ pub(crate) struct Sighting {
     pub is_fragment: bool,
     /// The sequence numbers of a TCP segment.
     pub tcp: Option<Numbers>,
-    /// Its timestamp, RFC 7323, where hosts send that as usual.
+    /// Its timestamp, RFC 7323, if the options have the usual layout.
     pub tsval: Option<u32>,
-    /// The part that was cut off, if packets are recognised by it.
+    /// The part that was cut off, if it is needed to recognise the packet.
     pub lacks: Option<Lacking>,
 }
 
@@ -92,7 +94,7 @@ impl Sighting {
     /// Difference between the hashes of the two directions of a connection.
     const OPPOSITE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// Of `packet`, whose captured bytes are `bytes`; none where that is no readable IP packet.
+    /// Returns the sighting of `packet`, whose captured bytes are `bytes`; none if it is not a readable IP packet.
     pub(crate) fn new(
         (time, number): (i64, u64),
         packet: &Packet,
@@ -145,7 +147,7 @@ impl Sighting {
         if let Some(tcp) = tcp {
             hasher.write_u64(u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
             hasher.write_u32(u32::from(tcp.flags) << 16 | u32::from(packet.window));
-            // A segment that is sent again has other timestamps, where a host gives it no other identification.
+            // A retransmission has a new timestamp, even if its host gives it no new identification.
             if let Some(stamps) = transport.get(TCP_HEADER..TCP_HEADER + STAMPS)
                 && stamps.starts_with(&TIMESTAMPS)
             {
@@ -187,7 +189,7 @@ impl Sighting {
         })
     }
 
-    /// Hash of its connection and the other direction.
+    /// Returns the hash of its connection in the opposite direction.
     pub(crate) fn opposite(&self) -> u64 {
         self.direction ^ Self::OPPOSITE
     }
@@ -206,11 +208,11 @@ impl Sighting {
     }
 }
 
-/// Hash of the first bytes that a datagram carries; none where not all of them were captured.
+/// Returns a hash of the first bytes of a datagram's content; none if not all of them were captured.
 fn prefix(transport: &[u8], packet: &Packet, hashing: &RandomState) -> Option<u32> {
     let (header, carried) = match packet.key.protocol {
         UDP => (UDP_HEADER, packet.payload as usize),
-        // Not what pads a short frame: that is in one capture alone.
+        // Excludes the padding of a short frame, which only one of the captures has.
         ICMP | ICMP6 => {
             let message = packet.ip_bytes.saturating_sub(packet.key.ip_header());
             (0, message as usize)

@@ -1,4 +1,4 @@
-//! Evidence in TCP for packets that one capture lacks: what was sent before, and what was acknowledged.
+//! Evidence from TCP about packets that one capture lacks: what was sent before, and what was acknowledged.
 
 use std::collections::VecDeque;
 
@@ -7,13 +7,13 @@ use crate::common::index::Index;
 use crate::common::memory::prefetch;
 use crate::decode::flag;
 
-/// Streams that are remembered; beyond that those that were silent for [`SILENCE_NS`] are forgotten, or else all.
+/// Most streams that are remembered; then those silent for [`SILENCE_NS`] are forgotten or, if there are none, all.
 const STREAMS: usize = 1 << 18;
 const SILENCE_NS: i64 = 60_000_000_000;
-/// Ranges of sequence numbers that are remembered of one stream, of each kind.
+/// Most ranges of sequence numbers of each kind that are remembered for a stream.
 const RANGES: usize = 256;
 
-/// Sequence numbers from the first to behind the last.
+/// A range of sequence numbers; the end is exclusive.
 type Range = (u32, u32);
 
 /// One direction of a TCP connection.
@@ -22,32 +22,32 @@ struct Stream {
     /// Hash of the connection and this direction of it.
     direction: u64,
     last_time: i64,
-    /// Number behind the highest one that the sender's capture has.
+    /// Number after the highest one in the sender's capture.
     sent: Option<u32>,
-    /// What was sent more than once.
+    /// Ranges that were sent more than once.
     resent: VecDeque<Range>,
-    /// Number behind the last one up to which the receiver's capture lacks nothing.
+    /// Number up to which, exclusively, the receiver's capture lacks nothing.
     received: Option<u32>,
-    /// Ranges that the receiver's capture has behind `received`, with gaps between them.
+    /// Ranges of the receiver's capture after `received`, with gaps between them.
     beyond: Vec<Range>,
-    /// Number behind the last range that was dropped from `beyond`, because there were too many gaps.
+    /// Number after the last range that was dropped from `beyond`, because there were too many gaps.
     forgotten: Option<u32>,
-    /// What the receiver acknowledged and its capture lacks.
+    /// Ranges that the receiver acknowledged although its capture lacks them.
     missing: VecDeque<Range>,
-    /// What the receiver did not acknowledge when it had data behind it.
+    /// Ranges that the receiver did not acknowledge although it had later data.
     reported: VecDeque<Range>,
 }
 
-/// What is known of a packet that the receiver's capture lacks.
+/// What is known about a packet that the receiver's capture lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// Nothing: its receiver has not acknowledged it, or its capture lacks none of it.
+    /// Nothing: its receiver has not acknowledged it, or the capture lacks only parts of it.
     None,
-    /// Its receiver acknowledged what lies before it, and no more, when it had data behind it.
+    /// Its receiver acknowledged the data before it, and no more, although it had later data.
     Lost,
-    /// Its receiver acknowledged it, and nothing else that was sent has its numbers.
+    /// Its receiver acknowledged it, and no other packet has its numbers.
     Received,
-    /// Its receiver acknowledged its numbers, which more than one packet has.
+    /// Its receiver acknowledged its numbers, but more than one packet has them.
     ReceivedOnce,
 }
 
@@ -59,12 +59,12 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Prefetches where the stream of `direction` is found.
+    /// Prefetches the index entry for the stream of `direction`.
     pub(super) fn prefetch(&self, direction: u64) {
         self.numbers.prefetch(direction);
     }
 
-    /// Prefetches the stream that probably is that of `direction`.
+    /// Prefetches the stream that probably belongs to `direction`.
     pub(super) fn prefetch_stream(&self, direction: u64) {
         if let Some(number) = self.numbers.guess(direction)
             && let Some(stream) = self.all.get(number as usize)
@@ -73,7 +73,7 @@ impl Streams {
         }
     }
 
-    /// Notes a segment in its sender's capture; whether it was sent before, in part at least.
+    /// Notes a segment in its sender's capture; returns whether any of it was sent before.
     pub(super) fn send(&mut self, packet: &Sighting, tcp: Numbers) -> bool {
         let is_again = self.stream(packet.direction, packet.time).send(tcp);
         if tcp.has(flag::ACK)
@@ -89,7 +89,7 @@ impl Streams {
         self.stream(packet.direction, packet.time).receive(tcp);
     }
 
-    /// What is known of a segment that the receiver's capture lacks.
+    /// Returns what is known about a segment that the receiver's capture lacks.
     pub(super) fn prove(&self, packet: &Sighting, tcp: Numbers) -> Proof {
         let Some(number) = self.find(packet.direction) else {
             return Proof::None;
@@ -143,7 +143,7 @@ impl Streams {
         number
     }
 
-    /// Forgets the streams that are silent at `time`; all, where none is.
+    /// Forgets the streams that are silent at `time`, or all if none is.
     fn forget_silent(&mut self, time: i64) {
         let all = std::mem::take(self).all;
         let is_kept = |stream: &Stream| time.saturating_sub(stream.last_time) < SILENCE_NS;
@@ -194,7 +194,7 @@ impl Stream {
         self.close();
     }
 
-    /// Adds a range, joined with those that it touches.
+    /// Adds a range, merged with those that it touches.
     fn add_beyond(&mut self, (mut begin, mut end): Range) {
         self.beyond.retain(|&(first, last)| {
             let is_apart = before(end, first) || before(last, begin);
@@ -214,7 +214,7 @@ impl Stream {
         self.beyond.push((begin, end));
     }
 
-    /// Moves on over what lies without a gap behind what was received.
+    /// Advances `received` over ranges that follow without a gap.
     fn close(&mut self) {
         let Some(mut received) = self.received else {
             return;
@@ -232,14 +232,14 @@ impl Stream {
         self.received = Some(received);
     }
 
-    /// The receiver has all numbers before `ack`, whatever its capture has.
+    /// Notes that the receiver has all numbers before `ack`, whatever its capture contains.
     fn acknowledge(&mut self, ack: u32) {
         let Some(mut received) = self.received else {
             self.received = Some(ack);
             self.close();
             return;
         };
-        // Up to `forgotten` the capture may have all bytes: an acknowledgement of them proves no gap.
+        // The capture may have all bytes up to `forgotten`: an acknowledgement of them does not prove a gap.
         if let Some(forgotten) = self.forgotten.filter(|_| before(received, ack)) {
             received = if before(ack, forgotten) {
                 ack
@@ -252,7 +252,7 @@ impl Stream {
             received = self.received.unwrap_or(ack);
         }
         while before(received, ack) {
-            // The first range behind the gap, if it begins before what was acknowledged ends.
+            // The first range after the gap, if it begins before `ack`.
             let next = self
                 .beyond
                 .iter()
@@ -278,7 +278,7 @@ impl Stream {
 }
 
 fn push(ranges: &mut VecDeque<Range>, range: Range) {
-    // Adjacent ranges are joined: one acknowledgement covers several segments, and the next one more.
+    // Adjacent ranges are merged: one acknowledgement covers several segments, and the next one more.
     if let Some(last) = ranges.back_mut()
         && last.1 == range.0
     {
@@ -291,7 +291,7 @@ fn push(ranges: &mut VecDeque<Range>, range: Range) {
     ranges.push_back(range);
 }
 
-/// Whether one sequence number lies before another, RFC 9293 3.4.
+/// Whether one sequence number is before another, RFC 9293 3.4.
 fn before(one: u32, other: u32) -> bool {
     (one.wrapping_sub(other) as i32) < 0
 }

@@ -1,4 +1,4 @@
-//! What was found, in numbers.
+//! The results of matching in numbers.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,9 +12,9 @@ use crate::common::error::Damage;
 /// Packets from one host to another, by their fate.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PathCounts {
-    /// Names of the hosts.
+    /// Name of the host with the source address.
     pub sender: String,
-    /// Who has the destination address.
+    /// Name of the host with the destination address.
     pub receiver: String,
     /// Packets by the name of their fate.
     pub fates: BTreeMap<&'static str, u64>,
@@ -24,20 +24,20 @@ pub struct PathCounts {
     pub retransmissions: u64,
     /// Delivered packets that seem to arrive before they were sent, by repaired clocks.
     pub negative_delays: u64,
-    /// Delivered packets whose delay the clocks do not tell.
+    /// Delivered packets whose delay cannot be computed from the clocks.
     pub unknown_delays: u64,
 }
 
-/// A clock from one step to the next, against that of the reference.
+/// A clock between two steps, compared with the reference.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClockFound {
     /// Name of the host.
     pub host: String,
     /// Name of the host whose clock the others are compared with.
     pub reference: String,
-    /// How far the host's clock is ahead at the start of this row; none where it is not known.
+    /// How far the host's clock is ahead at the start of this row; none if unknown.
     pub offset_ns: Option<i64>,
-    /// By how much `offset_ns` may be wrong, until the end of this row.
+    /// The possible error of `offset_ns` until the end of this row.
     pub error_ns: Option<i64>,
     /// How fast it gains on the reference.
     pub drift_ppm: Option<f64>,
@@ -59,14 +59,14 @@ impl ClockFound {
     }
 }
 
-/// An address in one capture that stands for another one.
+/// An address in one capture that stands for another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranslationFound {
-    /// Name of the host whose capture it is.
+    /// Name of the host that made the capture.
     pub host: String,
-    /// The address there.
+    /// The address in the capture.
     pub seen: IpAddr,
-    /// The address that its host has for itself, which the tables have too.
+    /// The host's own address, which is also the one in the tables.
     pub own: IpAddr,
 }
 
@@ -87,17 +87,17 @@ impl TranslationFound {
 /// What was read and found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchSummary {
-    /// Each host with the records of its captures.
+    /// The number of records in the captures of each host.
     pub records: Vec<(String, u64)>,
-    /// Each host with the records that are no readable IP packet: they have no fate.
+    /// The number of each host's records that are not readable IP packets: they have no fate.
     pub without_ip: Vec<(String, u64)>,
-    /// Paths between two hosts that have a packet.
+    /// Paths between two hosts that have packets.
     pub paths: Vec<PathCounts>,
     /// Addresses that a router translates, in order of hosts and addresses.
     pub translations: Vec<TranslationFound>,
-    /// The clocks of all hosts, in order of their times.
+    /// The clocks of all hosts, in order of hosts and times.
     pub clocks: Vec<ClockFound>,
-    /// Packets of which one end is no captured host.
+    /// Packets with an endpoint that is not a captured host.
     pub outside: u64,
     /// Hosts whose captures go back in time, although no other capture shows that their clocks were set.
     pub out_of_order: Vec<String>,
@@ -106,7 +106,7 @@ pub struct MatchSummary {
 }
 
 impl MatchSummary {
-    /// Packets with this fate on all paths.
+    /// Returns the number of packets with this fate on all paths.
     pub fn count(&self, fate: &str) -> u64 {
         let counts = self.paths.iter().filter_map(|path| path.fates.get(fate));
         counts.sum()
@@ -116,7 +116,7 @@ impl MatchSummary {
 /// Counts rows.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// With how many packets have each fate, by its number.
+    /// For each path, also the number of packets with each fate, by the fate's number.
     paths: BTreeMap<(u16, u16), (PathCounts, [u64; Fate::ALL.len()])>,
     outside: u64,
 }
@@ -154,7 +154,7 @@ impl Counts {
     }
 }
 
-/// The fates that packets have, by name, with how many have them.
+/// Returns the number of packets by the name of their fate, without zeros.
 fn counted(packets: [u64; Fate::ALL.len()]) -> BTreeMap<&'static str, u64> {
     let all = Fate::ALL.iter().map(|fate| fate.name()).zip(packets);
     all.filter(|&(_, packets)| packets > 0).collect()

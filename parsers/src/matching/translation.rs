@@ -1,4 +1,4 @@
-//! Addresses of one capture that stand for others: of a host behind a router that translates them.
+//! Addresses in one capture that stand for others: those of hosts behind a router that translates them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use crate::decode::{Key, Outcome, Packet};
 
-/// An address with whether it is one of IPv6.
+/// An address; true is IPv6.
 pub(super) type Address = (u128, bool);
 
 /// An end of a connection.
@@ -18,8 +18,7 @@ pub(super) struct Endpoint {
     pub protocol: u8,
 }
 
-/// The host's own address for each address of one capture that stands for another, and its own address and port for
-/// each endpoint that does.
+/// Maps addresses in one capture to the hosts' own addresses, and endpoints to the hosts' own addresses and ports.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Translation {
     addresses: HashMap<Address, u128, RandomState>,
@@ -37,7 +36,7 @@ impl Translation {
         self.endpoints.insert(endpoint, own);
     }
 
-    /// The address and the port that the host has for itself.
+    /// Returns the host's own address and port.
     pub(super) fn find(&self, endpoint: Endpoint) -> (u128, u16) {
         if let Some(&own) = self.endpoints.get(&endpoint) {
             return own;
@@ -46,7 +45,7 @@ impl Translation {
         (own.unwrap_or(endpoint.address.0), endpoint.port)
     }
 
-    /// Gives `packet` the addresses and ports that its hosts have for themselves.
+    /// Replaces the addresses and ports of `packet` by the hosts' own.
     pub(super) fn apply(&self, packet: &mut Packet) {
         if self.addresses.is_empty() && self.endpoints.is_empty() || packet.outcome != Outcome::Flow
         {
@@ -70,7 +69,7 @@ impl Translation {
         (packet.key, packet.from_high) = Key::new(source, destination, key.protocol, key.v6);
     }
 
-    /// Each translated address with the host's own, in the order of addresses.
+    /// Returns each translated address with the host's own, in the order of addresses.
     pub(super) fn pairs(&self) -> Vec<(IpAddr, IpAddr)> {
         let addresses = self.addresses.iter().map(|(&seen, &own)| (seen, own));
         let endpoints = self.endpoints.iter();

@@ -1,33 +1,33 @@
-//! The sightings of the last seconds, of all points, in the order in which they were read.
+//! The sightings of the last seconds at all points, in the order in which they were read.
 
 use std::collections::VecDeque;
 
 use super::sighting::Sighting;
 
-/// Stands for no place.
+/// Marks that there is no place.
 pub(super) const NO_PLACE: u64 = u64::MAX;
 
-/// Which end of its path a sighting is.
+/// The side of its path on which a sighting is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Sent,
     Received,
 }
 
-/// What is known of a sighting so far.
+/// What is known about a sighting so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// It waits for the other side.
     Waiting,
-    /// Matched; of the sender's: time and number in the receiver's capture, how often its group was settled then, and
-    /// by how many packets it was overtaken.
+    /// Matched. The sender's sighting has the time and number in the receiver's capture, the group's count of settlings
+    /// at that time, and how many packets overtook it.
     Matched {
         time: i64,
         number: u64,
         settled: u32,
         reordered_by: u64,
     },
-    /// The same packet once more in the sender's capture.
+    /// The packet is in the sender's capture once more.
     Copy,
 }
 
@@ -35,11 +35,11 @@ pub(super) enum State {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry {
     pub packet: Sighting,
-    /// Its time by the clock of the first point, as far as that is known.
+    /// Its time by the clock of the first point, as far as the offset is known.
     pub common_time: i64,
-    /// That is the time of a packet beside it, because its own is wrong.
+    /// `common_time` is that of a neighbouring packet, because its own time is wrong.
     pub has_wrong_time: bool,
-    /// Sightings of its time had left the window when it came.
+    /// Sightings of its time had already left the window when it came.
     pub is_late: bool,
     pub sender: u16,
     pub receiver: u16,
@@ -51,15 +51,15 @@ pub(super) struct Entry {
     pub order: u64,
     /// Number of its group.
     pub group: u32,
-    /// The next sighting that waits in the same list.
+    /// The next sighting in the same list.
     pub next: u64,
 }
 
-/// Places count up from 0 and are never used again.
+/// Sightings by place. Places count up from 0 and are never reused.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     entries: VecDeque<Entry>,
-    /// Place of the first.
+    /// Place of the first sighting.
     base: u64,
 }
 
@@ -73,17 +73,17 @@ impl Window {
         self.entries.len()
     }
 
-    /// The oldest.
+    /// Returns the oldest sighting.
     pub(super) fn first(&self) -> Option<&Entry> {
         self.entries.front()
     }
 
-    /// The one that becomes the oldest when `count` were taken out.
+    /// Returns the sighting that will be the oldest after `count` are taken out.
     pub(super) fn ahead(&self, count: usize) -> Option<&Entry> {
         self.entries.get(count)
     }
 
-    /// Takes out the oldest, with its place.
+    /// Takes out the oldest sighting; also returns its place.
     pub(super) fn pop(&mut self) -> Option<(u64, Entry)> {
         let entry = self.entries.pop_front()?;
         self.base += 1;

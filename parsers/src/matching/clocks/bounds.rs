@@ -1,9 +1,9 @@
-//! What the differences between all pairs of clocks leave for each of them.
+//! Bounds on the difference of each pair of clocks, and the bounds that follow from all of them together.
 
-/// Two bounds may contradict each other by rounding, ns.
+/// By how much bounds may contradict each other because of rounding, in ns.
 const ROUNDING: f64 = 1.0;
 
-/// Of two clocks each: the second is ahead of the first by at most so much, in ns.
+/// The most, in ns, that the second clock of each pair is ahead of the first.
 #[derive(Debug, Clone)]
 pub(super) struct Bounds {
     clocks: usize,
@@ -19,7 +19,7 @@ impl Bounds {
         Self { clocks, most }
     }
 
-    /// `second` is ahead of `first` by at least and at most so much.
+    /// Notes the least and the most that `second` is ahead of `first`.
     pub(super) fn limit(&mut self, first: usize, second: usize, (least, most): (f64, f64)) {
         for (place, bound) in [
             (first * self.clocks + second, most),
@@ -29,12 +29,12 @@ impl Bounds {
         }
     }
 
-    /// How much `second` may be ahead of `first`, at most.
+    /// Returns the most that `second` may be ahead of `first`.
     pub(super) fn most(&self, first: usize, second: usize) -> f64 {
         self.most[first * self.clocks + second]
     }
 
-    /// Nothing is known of `clock` any more.
+    /// Removes all bounds of `clock`.
     fn remove(&mut self, clock: usize) {
         for other in (0..self.clocks).filter(|&other| other != clock) {
             self.most[clock * self.clocks + other] = f64::INFINITY;
@@ -42,7 +42,7 @@ impl Bounds {
         }
     }
 
-    /// All bounds that follow from these: shortest paths between all (Floyd and Warshall).
+    /// Returns all bounds that follow from these: shortest paths between all clocks (Floyd-Warshall).
     fn closed(&self) -> Self {
         let mut closed = self.clone();
         for via in 0..self.clocks {
@@ -65,7 +65,8 @@ impl Bounds {
         (0..self.clocks).any(|clock| self.most(clock, clock) < -ROUNDING)
     }
 
-    /// All bounds that follow, without clocks that contradict the others, which are named. `reference` is named last.
+    /// Returns all bounds that follow, and the clocks that were removed because they contradict the others. `reference`
+    /// is the last to be removed.
     pub(super) fn reconcile(mut self, reference: usize) -> (Self, Vec<usize>) {
         let mut removed = Vec::new();
         loop {
@@ -84,7 +85,7 @@ impl Bounds {
         }
     }
 
-    /// In how many contradictions of two or three clocks each one takes part.
+    /// Counts for each clock the contradictions between two or three clocks that it is part of.
     fn count_contradictions(&self) -> Vec<u32> {
         let mut counts = vec![0; self.clocks];
         for first in 0..self.clocks {
@@ -94,7 +95,7 @@ impl Bounds {
                     continue;
                 }
                 for third in (0..self.clocks).filter(|&third| third != second) {
-                    // The third is the first where two contradict each other.
+                    // If two clocks contradict each other, the third is the first.
                     let round = there + self.most(second, third) + self.most(third, first);
                     if round < -ROUNDING {
                         for clock in [first, second, third] {

@@ -1,16 +1,16 @@
-//! The two parallel lines between which the difference of two clocks lies.
+//! Two parallel lines that bound the difference of two clocks.
 
 use super::hull::{Point, reduce_to_hull};
 use super::windows::Window;
 
-/// No clock of a computer drifts faster, in ns for each ns: the kernel's limit for slewing.
+/// The fastest drift of a computer's clock, in ns per ns: the kernel's limit for slewing.
 pub(super) const FASTEST: f64 = 500e-6;
-/// The drift of a quartz without correction, where packets do not tell it.
+/// The drift of an uncorrected quartz, assumed if packets do not show the drift.
 pub(super) const UNKNOWN: f64 = 100e-6;
-/// Windows with a packet that a slope needs, of each direction that has any.
+/// Fewest windows with packets from which a slope is estimated, in each direction that has any.
 const MINIMA: usize = 20;
 
-/// Packets of a pair in a stretch of time in which neither clock stepped.
+/// Packets of a pair during a time in which neither clock stepped.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
     /// Hulls of both directions.
@@ -21,7 +21,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// Collects the hulls of all packets in `windows` whose times lie between `from` and `to`.
+    /// Collects the hulls of all packets in `windows` whose times are between `from` and `to`.
     pub(super) fn gather(windows: &[Window], from: i64, to: i64) -> Self {
         let mut found = Self::default();
         for window in windows {
@@ -46,25 +46,25 @@ impl Stretch {
     }
 }
 
-/// Clock of the second point less that of the first: above `slope * t - back` and below `slope * t + out`, where `t` is
-/// the time since `base`.
+/// Bounds the second point's clock minus the first point's: between `slope * t - back` and `slope * t + out`, where `t`
+/// is the time since `base`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Fit {
     pub base: i64,
     pub slope: f64,
     pub slope_error: f64,
-    /// Of packets to the second point, and of those to the first; none where there are none.
+    /// For packets to the second point, and to the first; none if there are no such packets.
     pub out: Option<f64>,
     pub back: Option<f64>,
     /// First and last time.
     pub from: i64,
     pub to: i64,
-    /// How far windows' least differences lie above the lines, in the median.
+    /// The median distance of the windows' minima above the lines.
     scatter: f64,
 }
 
 impl Fit {
-    /// None without a packet.
+    /// Fits the lines; returns none without a packet.
     pub(super) fn new(stretch: &Stretch) -> Option<Self> {
         let ends = |points: &[Point]| Some((points.first()?.0, points.last()?.0));
         let (from, to) = match (ends(&stretch.out), ends(&stretch.back)) {
@@ -99,7 +99,7 @@ impl Fit {
         Some(fit)
     }
 
-    /// The slope at which packets of both directions are nearest to the lines, in the mean.
+    /// Returns the slope at which the lines are, on average, closest to the packets of both directions.
     fn best_slope(&self, stretch: &Stretch) -> f64 {
         let slopes = |points: &[Point], sign: f64| -> Vec<f64> {
             let edges = points.windows(2);
@@ -126,7 +126,7 @@ impl Fit {
             })
             .collect();
         let highest = heights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // Less than a thousandth of a nanosecond is rounding.
+        // Differences below a thousandth of a nanosecond are due to rounding.
         let best = heights.iter().zip(&tried);
         let best: Vec<f64> = best
             .filter(|&(&height, _)| height >= highest - 1e-3)
@@ -162,12 +162,12 @@ impl Fit {
         time.saturating_sub(self.base) as f64
     }
 
-    /// The least and the greatest difference at a time, as far as packets tell.
+    /// Returns the least and the greatest difference at `time`; infinite if packets do not bound it.
     pub(super) fn bounds(&self, time: i64) -> (f64, f64) {
         let middle = self.slope * self.since(time);
         let outside = (self.from.saturating_sub(time)).max(time.saturating_sub(self.to));
         let wide = self.scatter + self.slope_error * outside.max(0) as f64;
-        // Without a slope the line may be anywhere between the ends.
+        // Without a known slope, the clocks may have drifted over the whole span.
         let wide = wide
             + if self.slope == 0.0 {
                 self.slope_error * (self.to - self.from) as f64
@@ -181,12 +181,12 @@ impl Fit {
         )
     }
 
-    /// The least time there and back.
+    /// Returns the shortest round-trip time.
     pub(super) fn round_trip(&self) -> Option<f64> {
         Some(self.out? + self.back?)
     }
 
-    /// How much longer a packet was under way than the fastest one of its direction.
+    /// Returns how much longer a packet took than the fastest one of its direction.
     pub(super) fn excess(&self, is_out: bool, point: Point) -> Option<i64> {
         let (bottom, slope) = if is_out {
             (self.out?, self.slope)
@@ -197,7 +197,7 @@ impl Fit {
     }
 }
 
-/// Of an even number the greater of the two in the middle; 0 of none.
+/// Returns the median: of an even number of values the greater of the middle two, of none 0.
 pub(super) fn median(values: &mut [f64]) -> f64 {
     let middle = values.len() / 2;
     if values.is_empty() {

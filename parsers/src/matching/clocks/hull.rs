@@ -1,19 +1,19 @@
-//! Lower hulls: what is left of points, of which only those at the bottom tell of a clock.
+//! Lower hulls of points: only the lowest points bound a clock.
 
-/// Vertices of a window's hull that are kept.
+/// Most vertices of a window's hull.
 const KEPT: usize = 16;
 
 /// A time, and a difference of two clocks at that time, in ns.
 pub(super) type Point = (i64, i64);
 
-/// Leaves of `points` those of their lower hull, in order of time (Andrew's monotone chain).
+/// Reduces `points` to their lower hull, in order of time (Andrew's monotone chain).
 pub(super) fn reduce_to_hull(points: &mut Vec<Point>) {
     points.sort_unstable();
     let mut kept = 0;
     for place in 0..points.len() {
         let point = points[place];
         if kept > 0 && points[kept - 1].0 == point.0 {
-            // Points are sorted, so the first one with a time is the lowest at that time.
+            // Points are sorted, so the first one at a time is the lowest at that time.
             continue;
         }
         while kept > 1 && turn(points[kept - 2], points[kept - 1], point) <= 0 {
@@ -25,7 +25,7 @@ pub(super) fn reduce_to_hull(points: &mut Vec<Point>) {
     points.truncate(kept);
 }
 
-/// Twice the area of the triangle; above 0 where `middle` lies below the line from `first` to `last`.
+/// Returns twice the signed area of the triangle; positive if `middle` is below the line from `first` to `last`.
 fn turn(first: Point, middle: Point, last: Point) -> i128 {
     let (along, up) = (span(first.0, middle.0), span(first.1, middle.1));
     let (far, high) = (span(first.0, last.0), span(first.1, last.1));
@@ -39,7 +39,7 @@ fn span(from: i64, to: i64) -> i128 {
 /// Points of a window, in bounded memory.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bottom {
-    /// The hull, and behind it points that came since.
+    /// The hull, and after it the points added since.
     points: Vec<Point>,
 }
 
@@ -51,7 +51,8 @@ impl Bottom {
         }
     }
 
-    /// Leaves the hull; of one with many vertices those that bend it most: bounds become wider, none becomes wrong.
+    /// Reduces the points to the hull; if it has too many vertices, to those where it bends most: bounds become wider,
+    /// but not wrong.
     fn shrink(&mut self) {
         reduce_to_hull(&mut self.points);
         while self.points.len() > KEPT {
@@ -61,7 +62,7 @@ impl Bottom {
             let Some((place, _)) = flattest else {
                 return;
             };
-            // The lowest stays: it is the window's least difference.
+            // The lowest point stays: it is the window's least difference.
             let lowest = self.points.iter().map(|point| point.1).min();
             let place = if Some(self.points[place + 1].1) == lowest {
                 place

@@ -1,10 +1,9 @@
-//! Clocks of the points, from the packets that two of them captured.
+//! Clocks of the points, from the packets that two points captured.
 //!
-//! A packet arrives after it was sent. So the time at its receiver less that at its sender is the most that the
-//! receiver's clock can be ahead, and packets the other way tell the least. `windows` holds what lies at the bottom of
-//! these differences (`hull`) in bounded memory, `steps` finds where a clock was set, `fit` lays lines between the
-//! bottoms of both directions, and `bounds` brings all pairs together. `solve` puts this
-//! together, and `solved` is what came out.
+//! A packet arrives after it was sent. So its time at the receiver minus its time at the sender is an upper bound on
+//! how far the receiver's clock is ahead; packets in the other direction provide the lower bound. `windows` stores the
+//! least of these differences (`hull`) in bounded memory, `steps` finds when a clock was set, `fit` fits lines to the
+//! minima of both directions, and `bounds` combines all pairs. `solve` uses all of these, and `solved` is the result.
 
 mod bounds;
 mod fit;
@@ -21,7 +20,7 @@ use self::windows::{FIRST_SHIFT, Windows};
 pub(super) use solved::Solved;
 pub(crate) use solved::{ClockRow, Delay, Method};
 
-/// Windows of all pairs together.
+/// Most windows of all pairs.
 const ALL_WINDOWS: usize = 1 << 14;
 
 /// A measured difference of two hosts' clocks, such as a reading by NTP in a manifest.
@@ -37,10 +36,10 @@ pub struct Reading {
     pub bounds: (i64, i64),
 }
 
-/// A reading without the rough offsets.
+/// A reading with the rough offsets subtracted.
 #[derive(Debug)]
 struct PairReading {
-    /// In the order of their numbers.
+    /// The lower number first.
     pair: (u16, u16),
     time: i64,
     bounds: (f64, f64),
@@ -49,7 +48,7 @@ struct PairReading {
 /// Collects differences of clocks.
 #[derive(Debug)]
 pub(super) struct Clocks {
-    /// How far the clock of each point is ahead, roughly: what is collected is what remains.
+    /// Roughly how far the clock of each point is ahead; these offsets are subtracted from all times.
     rough: Vec<i64>,
     shift: u32,
     pairs: BTreeMap<(u16, u16), Windows>,
@@ -66,7 +65,7 @@ impl Clocks {
         }
     }
 
-    /// Notes a packet with its times by the clocks of both ends.
+    /// Notes a packet with its times by the clocks of the two points.
     pub(super) fn add(&mut self, (sender, receiver): (u16, u16), sent: i64, arrived: i64) {
         let [sent, arrived] = [(sender, sent), (receiver, arrived)]
             .map(|(point, time)| time.saturating_sub(self.rough[usize::from(point)]));
@@ -78,7 +77,7 @@ impl Clocks {
         }
     }
 
-    /// Notes what somebody measured.
+    /// Notes a measured difference.
     pub(super) fn read(&mut self, reading: &Reading) {
         let (first, second) = (usize::from(reading.first), usize::from(reading.second));
         let (Some(&here), Some(&there)) = (self.rough.get(first), self.rough.get(second)) else {
@@ -111,7 +110,7 @@ impl Clocks {
     }
 
     fn is_full(&self) -> bool {
-        // Long before windows of all pairs are too many, those of a small run's pairs are.
+        // In a small run the windows of one pair reach their limit long before those of all pairs.
         self.pairs.values().any(Windows::is_full)
             || self
                 .pairs

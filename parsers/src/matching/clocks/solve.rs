@@ -1,4 +1,4 @@
-//! Finds offsets, drift and errors of all clocks from what packets and readings say of pairs of them.
+//! Finds offsets, drift and errors of all clocks from packets and readings, each of which concerns a pair of clocks.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use super::steps::{self, Step};
 use super::{Clocks, PairReading};
 
 impl Clocks {
-    /// Finds the clocks. `kernels`: hosts with the same one have the same number.
+    /// Finds the clocks. `kernels`: hosts that share a kernel have the same number.
     pub(in super::super) fn solve(self, kernels: &[Option<usize>]) -> Solved {
         let mut steps: Vec<Step> = Vec::new();
         for (&(first, second), windows) in &self.pairs {
@@ -34,7 +34,7 @@ impl Clocks {
         }
     }
 
-    /// The point that has packets both ways with most others; of several the first.
+    /// Returns the point that exchanged packets in both directions with most others; among several the first.
     fn reference(&self) -> usize {
         let mut partners = vec![0; self.rough.len()];
         for (&(first, second), windows) in &self.pairs {
@@ -100,7 +100,7 @@ impl Clocks {
         }
     }
 
-    /// Lays lines through the packets of each pair in this time.
+    /// Fits lines to the packets of each pair during this time.
     fn fit_pairs(&self, from: i64, to: i64) -> Fits {
         let mut fits = HashMap::default();
         for (&pair, windows) in &self.pairs {
@@ -111,7 +111,7 @@ impl Clocks {
         fits
     }
 
-    /// What packets, readings and kernels say at `time` of all differences of clocks.
+    /// Returns the bounds at `time` from packets, readings and shared kernels.
     fn bounds_at(
         &self,
         time: i64,
@@ -141,7 +141,7 @@ impl Clocks {
     }
 }
 
-/// What a reading says at another time, by the drift that packets show of its clocks.
+/// Carries a reading to another time, using the drift that packets show.
 fn carry(reading: &PairReading, fit: Option<&Fit>, time: i64) -> (f64, f64) {
     let (least, most) = reading.bounds;
     let (slope, error) = fit.map_or((0.0, UNKNOWN), |fit| (fit.slope, fit.slope_error));
@@ -150,7 +150,7 @@ fn carry(reading: &PairReading, fit: Option<&Fit>, time: i64) -> (f64, f64) {
     (least + drift - wide, most + drift + wide)
 }
 
-/// The middle between what bounds leave at both ends.
+/// Returns the line through the middle of the bounds at both ends.
 fn line(
     (from, to): (i64, i64),
     bounds: &[Bounds; 2],
@@ -176,7 +176,7 @@ fn line(
     })
 }
 
-/// Which points have packets with the reference, or with others that have.
+/// Returns which points are connected to the reference by packets, directly or through other points.
 fn linked(fits: &Fits, reference: usize, clocks: usize) -> Vec<bool> {
     let mut linked = vec![false; clocks];
     let mut ready = vec![reference];
@@ -196,7 +196,7 @@ fn linked(fits: &Fits, reference: usize, clocks: usize) -> Vec<bool> {
     linked
 }
 
-/// Steps that are one, seen by several pairs: there is less than a window between them.
+/// Merges steps that several pairs saw: at most a window is between them.
 fn merged(mut steps: Vec<Step>, window: i64) -> Vec<Step> {
     steps.sort_unstable();
     let mut merged: Vec<Step> = Vec::new();

@@ -1,4 +1,4 @@
-//! Offsets, drift and errors of all clocks, and what they make of the two times of a packet.
+//! Offsets, drift and errors of all clocks, and the delays that follow from the two times of a packet.
 
 use std::collections::HashMap;
 
@@ -19,16 +19,16 @@ pub(crate) enum Method {
     Packets,
     /// Packets, and readings of the clocks.
     Readings,
-    /// Packets went one way only.
+    /// Packets in one direction only.
     OneWay,
-    /// Packets tell nothing.
+    /// No packet connects its host to the reference.
     Nothing,
-    /// What packets tell of it contradicts itself, or what they tell of other hosts.
+    /// Its packets contradict each other, or those of other hosts.
     Inconsistent,
 }
 
 impl Method {
-    /// All of them, in the order of their numbers.
+    /// All methods, in the order of their numbers.
     pub(crate) const ALL: [Self; 7] = [
         Self::Reference,
         Self::SameKernel,
@@ -52,21 +52,22 @@ impl Method {
     }
 }
 
-/// One clock from one step to the next.
+/// One clock between two steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ClockRow {
     pub host: u16,
     pub reference: u16,
-    /// By the host's own clock; none where no packet of any host tells.
+    /// In the host's own time; none if no host has a packet or reading to measure clocks.
     pub span: Option<(i64, i64)>,
-    /// How far it is ahead of the reference at `from`, its error until `to`, and how it drifts.
+    /// How far it is ahead of the reference at the start of `span`, its error until the end, and its drift.
     pub offset: Option<i64>,
     pub error: Option<i64>,
     pub drift_ppm: Option<f64>,
     pub method: Method,
 }
 
-/// A clock, less its rough offset, is ahead of the reference by `offset`, and by `slope` more for each ns since `from`.
+/// A clock, minus its rough offset, is ahead of the reference by `offset` at `from`, and by `slope` more for each ns
+/// since.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Line {
     pub(super) from: i64,
@@ -81,10 +82,10 @@ impl Line {
     }
 }
 
-/// Lines through the packets of pairs of points.
+/// Lines fitted to the packets of pairs of points.
 pub(super) type Fits = HashMap<(u16, u16), Fit, RandomState>;
 
-/// The time from one step to the next.
+/// The time between two steps.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) from: i64,
@@ -92,18 +93,18 @@ pub(super) struct Piece {
     pub(super) lines: Vec<Option<Line>>,
     pub(super) methods: Vec<Method>,
     pub(super) fits: Fits,
-    /// Bounds of all differences at the beginning and at the end.
+    /// Bounds of all differences at the start and at the end.
     pub(super) bounds: [Bounds; 2],
 }
 
-/// How long a packet was under way.
+/// The one-way delay of a packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Delay {
     /// When it was sent, by the reference's clock.
     pub sent: Option<i64>,
     pub duration: Option<i64>,
     pub error: Option<i64>,
-    /// Above the least of its piece and direction.
+    /// Delay above the minimum of its piece and direction.
     pub queue: Option<i64>,
 }
 
@@ -117,7 +118,7 @@ pub(crate) struct Solved {
 }
 
 impl Solved {
-    /// All clocks in order of their hosts and times.
+    /// Returns all clocks in order of hosts and times.
     pub(in super::super) fn rows(&self) -> Vec<ClockRow> {
         let mut rows = Vec::new();
         for (host, &rough) in self.rough.iter().enumerate() {
@@ -145,7 +146,7 @@ impl Solved {
         rows
     }
 
-    /// How long a packet was under way that was sent and received at these times, each by the clock of its host.
+    /// Returns the delay of a packet that was sent and received at these times, each by the clock of its host.
     pub(in super::super) fn delay(
         &self,
         (sender, receiver): (u16, u16),
@@ -154,7 +155,7 @@ impl Solved {
     ) -> Delay {
         let sent = sent.saturating_sub(self.rough[usize::from(sender)]);
         let arrived = arrived.saturating_sub(self.rough[usize::from(receiver)]);
-        // That of the pair's second point, by whose clock steps have their times.
+        // The time by the clock of the pair's second point, which is also the clock of the steps' times.
         let is_out = sender < receiver;
         let (pair, time) = if is_out {
             ((sender, receiver), arrived)
@@ -166,7 +167,7 @@ impl Solved {
         let piece = &self.pieces[place];
         let mut found = Delay::default();
         if is_doubtful {
-            // It was sent or received while a clock was set: nobody knows by which clock.
+            // It was sent or received while a clock was set: by which clock is unknown.
             return found;
         }
         let difference = arrived.saturating_sub(sent);
@@ -189,12 +190,12 @@ impl Solved {
 }
 
 impl Piece {
-    /// Whether there are packets or readings in it.
+    /// Whether the piece has packets or readings.
     fn is_measured(&self) -> bool {
         self.from > i64::MIN
     }
 
-    /// How far the difference of two clocks may be off.
+    /// Returns the largest possible error of the difference of two clocks.
     fn error(&self, (first, second): (u16, u16), (here, there): (Line, Line)) -> f64 {
         let (first, second) = (usize::from(first), usize::from(second));
         let ends = [self.from, self.to].into_iter().zip(&self.bounds);

@@ -1,26 +1,27 @@
-//! Times at which one of two clocks was set: packets seem faster one way and slower the other, by as much.
+//! Finds when one of two clocks was set: from then on, packets seem faster in one direction and slower by the same
+//! amount in the other.
 
 use super::fit::{FASTEST, Fit, Stretch, median};
 use super::hull::Bottom;
 use super::windows::Window;
 
-/// Windows on each side of a step that are looked at, and how many of them must have packets of each direction.
+/// Windows that are compared on each side of a step, and how many of them must have packets in each direction.
 const CONTEXT: usize = 16;
 const ENOUGH: usize = 6;
 /// Smaller steps look like queueing, ns.
 const LEAST: f64 = 20_000.0;
 
-/// A stretch of time in which a clock was set.
+/// The time during which a clock was set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Step {
     pub from: i64,
     pub to: i64,
 }
 
-/// Least differences of a window without drift, of packets to the second point and to the first.
+/// Least differences of a window with the drift removed, for packets to the second point and to the first.
 type Least = [Option<f64>; 2];
 
-/// All steps of a pair in order. Where both points have one clock, it may be set back, but neither ahead of the other.
+/// Returns all steps of a pair in order. If the points share a clock, the only steps are those that set it back.
 pub(super) fn find(windows: &[Window], shift: u32, is_one_clock: bool) -> Vec<Step> {
     let mut found = contradictions(windows, shift);
     if is_one_clock {
@@ -48,7 +49,7 @@ pub(super) fn find(windows: &[Window], shift: u32, is_one_clock: bool) -> Vec<St
     found
 }
 
-/// Windows whose packets seem to be back before they left: the clock read these times twice.
+/// Returns windows in which a round trip seems to take negative time: a clock that was set back read these times twice.
 fn contradictions(windows: &[Window], shift: u32) -> Vec<Step> {
     let mut found: Vec<Step> = Vec::new();
     for window in windows {
@@ -56,7 +57,7 @@ fn contradictions(windows: &[Window], shift: u32) -> Vec<Step> {
         let (Some(out), Some(back)) = (least(&window.out), least(&window.back)) else {
             continue;
         };
-        // Windows beside it have some of these packets.
+        // Neighbouring windows have some of these packets.
         let (from, to) = ((window.number - 1) << shift, (window.number + 2) << shift);
         let drift = (FASTEST * (1_i64 << shift) as f64) as i64;
         if out.saturating_add(back) >= -drift {
@@ -70,7 +71,7 @@ fn contradictions(windows: &[Window], shift: u32) -> Vec<Step> {
     found
 }
 
-/// The greatest step, if there is any.
+/// Finds the greatest step, if there is one.
 fn greatest(windows: &[Window], shift: u32) -> Option<Step> {
     let (first, last) = (windows.first()?, windows.last()?);
     let (from, to) = (first.number << shift, (last.number + 1) << shift);
@@ -87,13 +88,13 @@ fn greatest(windows: &[Window], shift: u32) -> Option<Step> {
             })
         })
         .collect();
-    // A step of the first point's clock has its place on both sides of it, a round trip apart.
+    // A step of the first point's clock appears at different times in the two directions, a round trip apart.
     let apart = fit.round_trip().unwrap_or_default().max(0.0) as i64 >> shift;
     let (_, left, right, levels) = [0, apart + 1]
         .iter()
         .find_map(|&apart| best(windows, &lowest, apart))?;
     let [before, after] = levels;
-    // Above 0 where the second clock was put forward.
+    // Positive if the second clock was put forward.
     let is_forward = after[0] > before[0];
     let mut evidence_before = from;
     let mut evidence_after = to;
@@ -104,7 +105,7 @@ fn greatest(windows: &[Window], shift: u32) -> Option<Step> {
                 if height(at, by, sign) >= middle {
                     continue;
                 }
-                // Low ones of one direction were there before the step, those of the other one behind it.
+                // Points below the middle are from before the step in one direction, and from after it in the other.
                 if (way == 0) == is_forward {
                     evidence_before = evidence_before.max(at);
                 } else {
@@ -119,8 +120,8 @@ fn greatest(windows: &[Window], shift: u32) -> Option<Step> {
     })
 }
 
-/// The best place for a step: how great it is, the windows from the first to behind the last that tell of it, and the
-/// levels of both directions before and after. `apart`: windows between those before and those after.
+/// Finds the best place for a step: its size, the windows from the first that shows it to the end of those that do, and
+/// the levels of both directions before and after. `apart`: windows between those before and those after.
 fn best(
     windows: &[Window],
     least: &[Least],

@@ -1,10 +1,10 @@
-//! Differences of the clocks of two points, window of time by window of time.
+//! Differences of the clocks of two points, in windows of time.
 
 use super::hull::{Bottom, Point};
 
-/// The first length of a window, as a power of two in ns.
+/// The initial length of a window, as a power of two in ns.
 pub(super) const FIRST_SHIFT: u32 = 20;
-/// Windows of one pair; where there are more, they become twice as long.
+/// Most windows of one pair; if there are more, windows become twice as long.
 const PER_PAIR: usize = 512;
 
 /// Packets of one window.
@@ -12,13 +12,13 @@ const PER_PAIR: usize = 512;
 pub(super) struct Window {
     /// Its number, on the grid of all pairs.
     pub number: i64,
-    /// Time at the second point less time at the first, of packets to the second: its clock is ahead by less.
+    /// Of packets to the second point: time there minus time at the first. Its clock is ahead by less.
     pub out: Bottom,
-    /// Time at the first less time at the second, of packets to the first.
+    /// Of packets to the first point: time there minus time at the second.
     pub back: Bottom,
 }
 
-/// All windows of a pair that have a packet, in order.
+/// All windows of a pair that have packets, in order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Windows {
     all: Vec<Window>,
@@ -59,7 +59,7 @@ impl Windows {
         self.all.len() > PER_PAIR
     }
 
-    /// Makes one window of each two that lie side by side.
+    /// Merges each two adjacent windows.
     pub(super) fn coarsen(&mut self) {
         let mut merged: Vec<Window> = Vec::with_capacity(self.all.len());
         for mut window in self.all.drain(..) {

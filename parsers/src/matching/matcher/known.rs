@@ -1,4 +1,4 @@
-//! What an earlier reading found of the points and of the paths between them.
+//! Findings of an earlier reading about the points and the paths between them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,11 +8,11 @@ pub(in crate::matching) struct Coverage {
     /// Common times of its first and last packet.
     pub first: i64,
     pub last: i64,
-    /// Its capture lacks packets.
+    /// Whether its capture lacks packets.
     pub is_incomplete: bool,
-    /// Some of its packets come too late to meet those of others.
+    /// Whether some of its packets come too late to meet those of other points.
     pub is_out_of_order: bool,
-    /// The shortest and the longest that a packet was under way to or from it.
+    /// The shortest and the longest delay of packets to or from it.
     pub shortest_ns: i64,
     pub longest_ns: i64,
 }
@@ -37,32 +37,32 @@ impl Coverage {
         self.last = self.last.max(common_time);
     }
 
-    /// Whether it captured when a packet that was sent at `sent` arrived.
+    /// Whether it was capturing when a packet sent at `sent` arrived.
     pub(super) fn holds_arrival(&self, sent: i64) -> bool {
         sent.saturating_add(self.shortest_ns) >= self.first
             && sent.saturating_add(self.longest_ns) <= self.last
     }
 
-    /// Whether it captured when a packet that arrived at `arrived` was sent.
+    /// Whether it was capturing when a packet that arrived at `arrived` was sent.
     pub(super) fn holds_sending(&self, arrived: i64) -> bool {
         arrived.saturating_sub(self.longest_ns) >= self.first
             && arrived.saturating_sub(self.shortest_ns) <= self.last
     }
 }
 
-/// Why packets of a path that are in one capture alone need not be lost, or missing from the other.
+/// Why packets of a path that are in only one capture may be neither lost nor missing from the other capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::matching) enum Doubt {
     /// Interfaces cut or merged segments with payload between the two captures.
     Resegmented,
-    /// None of the path was matched.
+    /// No packet of the path was matched.
     Unmatched,
 }
 
 /// Coverage of each point and doubts about each path, from an earlier reading.
 #[derive(Debug, Clone, Default)]
 pub(in crate::matching) struct Known {
-    /// Of each point, as far as it was read, in this reading or an earlier one.
+    /// Coverage of each point, as far as it has been read, in this reading or an earlier one.
     pub coverage: Vec<Coverage>,
     pub doubts: HashMap<(u16, u16), Doubt>,
     /// Directions of flows whose datagrams interfaces cut or merged.

@@ -1,4 +1,4 @@
-//! Sightings of all points to matches and fates.
+//! Turns the sightings of all points into matches and fates.
 
 mod known;
 mod settle;
@@ -18,10 +18,10 @@ use super::window::{Entry, NO_PLACE, Side, State, Window};
 use crate::common::error::Error;
 use crate::common::memory::prefetch;
 
-/// A host sends more packets before it gives an identification again.
+/// A host reuses an identification only after more packets than this.
 const FEWEST_IDENTS: u64 = 1 << 14;
 
-/// Bounds of the window in which sightings wait.
+/// Limits of the window in which sightings wait.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// How long a packet waits for its other sighting.
@@ -48,17 +48,17 @@ impl Moment {
     }
 }
 
-/// Takes what the matcher finds.
+/// Receives the results of the matcher.
 pub(super) trait Findings {
-    /// Why the matching is to stop.
+    /// Fails if matching must stop.
     fn check(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The fate of a packet, once.
+    /// Receives the fate of each packet, once.
     fn fate(&mut self, row: &FateRow);
 
-    /// A packet was sent and received: common times, and those of the clocks of both ends.
+    /// Receives the moments at which a packet was sent and received.
     fn matched(&mut self, path: (u16, u16), sent: Moment, received: Moment);
 }
 
@@ -71,9 +71,9 @@ pub(super) struct Matcher {
     resegmented: Resegmented,
     streams: Streams,
     arrivals: HashMap<(u16, u16), Arrivals, RandomState>,
-    /// Common time of the last sighting that left the window to make room.
+    /// Common time of the last sighting that left the window early to make room.
     crowded: i64,
-    /// Greatest common time of all sightings.
+    /// Latest common time of all sightings.
     latest: i64,
 }
 
@@ -92,14 +92,14 @@ impl Matcher {
         }
     }
 
-    /// Prefetches where the group and the stream of `packet` are found, long before its turn.
+    /// Prefetches the index entries for the group and the streams of `packet`, long before its turn.
     pub(super) fn prefetch(&self, packet: &Sighting) {
         self.groups.prefetch(packet.key);
         self.streams.prefetch(packet.direction);
         self.streams.prefetch(packet.opposite());
     }
 
-    /// Prefetches the group and the stream of `packet`, after [`Self::prefetch`].
+    /// Prefetches the group and the streams of `packet`, after [`Self::prefetch`].
     pub(super) fn prefetch_found(&self, packet: &Sighting) {
         self.groups.prefetch_group(packet.key);
         self.streams.prefetch_stream(packet.direction);
@@ -115,7 +115,7 @@ impl Matcher {
         }
     }
 
-    /// Takes the next sighting: of `side` of the path from `sender` to `receiver`.
+    /// Takes the next sighting: `side` of the path from `sender` to `receiver`.
     pub(super) fn take(
         &mut self,
         packet: Sighting,
@@ -146,7 +146,7 @@ impl Matcher {
         }
     }
 
-    /// Gives every sighting left its fate.
+    /// Assigns a fate to every remaining sighting.
     pub(super) fn finish(&mut self, findings: &mut impl Findings) {
         while self.window.len() > 0 {
             self.settle_first(false, findings);
@@ -172,8 +172,8 @@ impl Matcher {
         group.live_sent += 1;
         let arrivals = self.arrivals.entry((entry.sender, entry.receiver));
         let arrivals = arrivals.or_default();
-        // A host gives another packet another identification, RFC 6864 4: this is the same one, recorded again. Fast
-        // senders of datagrams begin anew within the window.
+        // A host gives different packets different identifications, RFC 6864 4: this is the same packet, recorded
+        // again. Fast senders of datagrams reuse identifications within the window.
         let is_recent = || arrivals.sent_since(group.last_sent) < FEWEST_IDENTS;
         if packet.ident != 0 && group.live_sent > 1 && (packet.tcp.is_some() || is_recent()) {
             entry.state = State::Copy;
@@ -225,7 +225,7 @@ impl Matcher {
         self.groups.put(entry.group, group);
     }
 
-    /// The sequence numbers of a segment that is matched by its bytes; none for other packets.
+    /// Returns the sequence numbers of a segment that is matched by its bytes; none for other packets.
     fn resegmented_numbers(&self, entry: &Entry) -> Option<Numbers> {
         let tcp = entry.packet.tcp.filter(|_| entry.packet.payload > 0)?;
         let path = (entry.sender, entry.receiver);
@@ -234,7 +234,7 @@ impl Matcher {
         is_one.then_some(tcp)
     }
 
-    /// Matches a segment at `place` with those of the other side that carry its bytes.
+    /// Matches a segment at `place` with segments of the other side that carry its bytes.
     fn meet(&mut self, place: u64, entry: &Entry, tcp: Numbers, findings: &mut impl Findings) {
         let path = (entry.sender, entry.receiver);
         for meeting in self.resegmented.take(&entry.packet, tcp, entry.side, place) {

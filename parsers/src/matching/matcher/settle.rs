@@ -1,4 +1,4 @@
-//! Concludes the fate of each packet whose sighting leaves the window.
+//! Determines the fate of each packet whose sighting leaves the window.
 
 use super::Matcher;
 use super::known::Doubt;
@@ -15,7 +15,8 @@ use crate::matching::window::{Entry, Side, State};
 const SETTLED_AHEAD: usize = 16;
 
 impl Matcher {
-    /// Takes the oldest sighting out of the window, and finds what became of its packet. `is_early`: others need its room.
+    /// Takes the oldest sighting out of the window, and determines the fate of its packet. `is_early`: others need its
+    /// room.
     pub(super) fn settle_first(&mut self, is_early: bool, findings: &mut impl Findings) {
         let Some((place, entry)) = self.window.pop() else {
             return;
@@ -41,7 +42,7 @@ impl Matcher {
         }
     }
 
-    /// Completes the row of a packet; false where that of its sender's sighting is the row.
+    /// Completes the row of a packet; returns false if the row is that of its sender's sighting.
     fn settle_packet(
         &mut self,
         row: &mut FateRow,
@@ -52,7 +53,7 @@ impl Matcher {
         match (entry.side, entry.state) {
             (Side::Received, State::Matched { .. }) => return false,
             (Side::Sent, State::Matched { settled, .. }) => {
-                // Else packets alike still wait, of which this match may be another one's.
+                // Otherwise equal packets are still waiting, and this match may belong to one of them.
                 if group.settled > settled {
                     deliver(row, entry.state);
                 }
@@ -80,14 +81,15 @@ impl Matcher {
         true
     }
 
-    /// Whether the other capture may have a packet in another form, as parts of it or as a part of several.
+    /// Whether the other capture may have the packet in another form, divided or merged.
     fn may_be_divided(&self, entry: &Entry) -> bool {
         let path = (entry.sender, entry.receiver);
         self.known.divided.contains(&entry.packet.direction)
             || fragmented::may_be_divided(&self.known.fragmented, &entry.packet, path, entry.side)
     }
 
-    /// Completes the row of a segment that was matched by its bytes; false where that of its sender's sighting is the row.
+    /// Completes the row of a segment that was matched by its bytes; returns false if the row is that of its sender's
+    /// sighting.
     fn settle_bytes(
         &mut self,
         row: &mut FateRow,
@@ -121,7 +123,7 @@ impl Matcher {
         true
     }
 
-    /// Completes the row of a segment of which the receiver's capture lacks bytes: it is lost if any of them are.
+    /// Completes the row of a segment if the receiver's capture lacks bytes of it: it is lost if any of them are.
     fn settle_missing(&self, row: &mut FateRow, entry: &Entry, tcp: Numbers, found: &Found) {
         let mut lost_bytes = 0;
         for &(seq, length) in &found.missing {
@@ -135,7 +137,7 @@ impl Matcher {
         row.lost_bytes = (lost_bytes > 0).then_some(lost_bytes);
     }
 
-    /// The fate of a packet that the receiver's capture lacks.
+    /// Returns the fate of a packet that the receiver's capture lacks.
     fn absent(&self, entry: &Entry, tcp: Option<Numbers>) -> (Fate, Evidence) {
         let proof = tcp.map_or(Proof::None, |tcp| self.streams.prove(&entry.packet, tcp));
         let receiver = self.known.coverage.get(usize::from(entry.receiver));
@@ -160,18 +162,18 @@ impl Matcher {
         }
     }
 
-    /// Whether the other sighting of a packet may have left the window before its time.
+    /// Whether the other sighting of a packet may have left the window early.
     fn is_crowded(&self, entry: &Entry) -> bool {
         entry.is_late || self.crowded.saturating_add(self.limits.window_ns) >= entry.common_time
     }
 
-    /// Whether none of the packets of the path was matched, so that one in one capture alone proves nothing.
+    /// Whether no packet of the path was matched, so that a packet in only one capture proves nothing.
     fn is_unmatched(&self, entry: &Entry) -> bool {
         let path = (entry.sender, entry.receiver);
         self.known.doubts.get(&path) == Some(&Doubt::Unmatched)
     }
 
-    /// The fate of a packet that the sender's capture lacks.
+    /// Returns the fate of a packet that the sender's capture lacks.
     fn unsent(&self, entry: &Entry, group: &Group) -> (Fate, Evidence) {
         let sender = self.known.coverage.get(usize::from(entry.sender));
         if self.is_unmatched(entry) && !group.is_delivered {
@@ -192,7 +194,7 @@ impl Matcher {
     }
 }
 
-/// A row without a fate.
+/// Returns a row without a fate.
 fn begin_row(entry: &Entry) -> FateRow {
     let here = Some((entry.packet.time, entry.packet.number));
     let is_sent = entry.side == Side::Sent;
