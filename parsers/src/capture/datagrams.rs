@@ -138,8 +138,8 @@ impl Sender {
         true
     }
 
-    /// Whether the sender's long datagrams were merged: its ordinary size leads by two or more, and one long datagram
-    /// is a multiple of it. Not all need be: the last one of a batch may be shorter.
+    /// Returns whether the sender's long datagrams were merged: its ordinary size leads by two or more, and one long
+    /// datagram is a multiple of it. Not all need be: the last one of a batch may be shorter.
     fn merges(&self) -> bool {
         let ordinary = u32::from(self.ordinary);
         let is_multiple = |payload: u16| {

@@ -21,7 +21,7 @@ pub(super) struct Lengths {
 }
 
 impl Lengths {
-    /// Whether a TCP packet with this payload may have been merged.
+    /// Returns whether a TCP packet with this payload may have been merged.
     #[inline]
     pub(super) fn are_doubtful(payload: u32) -> bool {
         payload > COMMON_MSS

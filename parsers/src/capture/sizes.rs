@@ -23,7 +23,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// At most `chunks` are in progress.
+    /// Allows for at most `chunks` in progress.
     pub(crate) fn new(from_pipe: bool, chunks: usize) -> Self {
         let (smallest, growth) = if several_threads() && !from_pipe {
             (SMALLEST_SHARED, 8)
@@ -38,7 +38,7 @@ impl Sizes {
         }
     }
 
-    /// Whether the next chunk is a large one for many connections.
+    /// Returns whether the next chunk is a large one for many connections.
     pub(crate) fn large_comes(&self) -> bool {
         self.decided
             .front()

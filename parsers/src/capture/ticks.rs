@@ -37,7 +37,7 @@ impl Ticks {
         }
     }
 
-    /// Whether coarse ticks are excluded: true of nearly all files after a few packets.
+    /// Returns whether coarse ticks are excluded: true of nearly all files after a few packets.
     fn is_fine(self) -> bool {
         self.later > 0 && self.tick < SHORTEST
     }

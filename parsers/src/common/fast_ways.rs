@@ -48,7 +48,7 @@ impl FastWays {
         Self(self.0 | other.0)
     }
 
-    /// Whether all of `other` are in the set.
+    /// Returns whether all of `other` are in the set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

@@ -85,7 +85,7 @@ pub(crate) fn note_short() {
     SHORT.store(true, Ordering::Release);
 }
 
-/// Whether an allocation has failed since the reserve was allocated.
+/// Returns whether an allocation has failed since the reserve was allocated.
 pub(crate) fn is_short() -> bool {
     SHORT.load(Ordering::Acquire)
 }

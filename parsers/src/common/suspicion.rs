@@ -30,7 +30,7 @@ impl Suspicion {
         self.0.load(Relaxed) != 0
     }
 
-    /// Whether a time went back: that may explain any other oddity.
+    /// Returns whether a time went back: that may explain any other oddity.
     pub(crate) fn is_of_order(&self) -> bool {
         self.0.load(Relaxed) & ORDER != 0
     }

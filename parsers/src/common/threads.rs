@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-/// Whether this runs on a pool, so that work can be shared.
+/// Returns whether this runs on a pool, so that work can be shared.
 pub(crate) fn several_threads() -> bool {
     rayon::current_thread_index().is_some()
 }

@@ -52,7 +52,7 @@ fn sums_before(packet: &Packet) -> Option<(u64, u64, u32)> {
     (!packet.fragment).then_some((ends, whole, length))
 }
 
-/// Whether the checksum of `packet` was left to the interface: it is the sum of the pseudo-header, or 0.
+/// Returns whether the checksum of `packet` was left to the interface: it is the sum of the pseudo-header, or 0.
 pub(crate) fn is_left(packet: &Packet) -> bool {
     sums_before(packet).is_some_and(|(ends, whole, _)| {
         [0, folded(ends), folded(whole)].contains(&packet.checksum_field)
@@ -77,8 +77,8 @@ pub(crate) fn filled_in(packet: &Packet, transport: &[u8]) -> Option<u16> {
     .into()
 }
 
-/// Whether the checksum of `packet` adds nothing to the bytes it covers: it was left to the interface, or it is right.
-/// None if not all these bytes were captured.
+/// Returns whether the checksum of `packet` adds nothing to the bytes it covers: it was left to the interface, or it is
+/// right. None if not all these bytes were captured.
 pub(crate) fn is_of_bytes(packet: &Packet, transport: &[u8]) -> Option<bool> {
     let Some((_, whole, length)) = sums_before(packet) else {
         return Some(false);

@@ -178,7 +178,7 @@ pub(crate) fn plain(
     true
 }
 
-/// Whether a host sends a [`plain`] packet to itself.
+/// Returns whether a host sends a [`plain`] packet to itself.
 pub(crate) fn is_local(frame: &[u8]) -> bool {
     let Some(ends) = frame.get(26..34).and_then(<[u8]>::first_chunk::<8>) else {
         return false;

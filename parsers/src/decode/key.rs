@@ -52,7 +52,7 @@ impl Key {
         (key, from_high)
     }
 
-    /// Whether a host sends to itself: no network carries these packets, RFC 1122 3.2.1.3 and RFC 4291 2.5.3.
+    /// Returns whether a host sends to itself: no network carries these packets, RFC 1122 3.2.1.3 and RFC 4291 2.5.3.
     pub(crate) fn is_local(&self) -> bool {
         let is_loopback = |end: u128| if self.v6 { end == 1 } else { end >> 24 == 127 };
         self.low == self.high || is_loopback(self.low) || is_loopback(self.high)

@@ -239,7 +239,7 @@ fn whole(link_type: u32, bytes: &[u8]) -> Packet {
     whole_verified(link_type, bytes, false)
 }
 
-/// The same; `verify`: also verifies checksums.
+/// Decodes a completely captured frame; `verify`: also verifies checksums.
 #[cfg(test)]
 fn whole_verified(link_type: u32, bytes: &[u8], verify: bool) -> Packet {
     let mut packet = Packet::default();

@@ -116,7 +116,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether the checksum of an IPv4 header is right, RFC 1071.
+/// Returns whether the checksum of an IPv4 header is right, RFC 1071.
 pub(super) fn sums_up(header: &[u8]) -> bool {
     let words = header.chunks_exact(2);
     let words = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));

@@ -79,13 +79,13 @@ impl Mark {
         self.hash << TIME_BITS | time
     }
 
-    /// Whether the mark equals the stored mark `before`, whatever the times.
+    /// Returns whether the mark equals the stored mark `before`, whatever the times.
     #[inline]
     fn is_like(&self, before: u64) -> bool {
         self.hash << TIME_BITS == before >> TIME_BITS << TIME_BITS
     }
 
-    /// Whether the packet follows that of `before` as soon as a copy would.
+    /// Returns whether the packet follows that of `before` as soon as a copy would.
     fn is_soon(&self, before: u64) -> bool {
         let now = self.stamped();
         let steps = if self.has_ident {

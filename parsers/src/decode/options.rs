@@ -31,7 +31,7 @@ impl TcpOptions {
         }
     }
 
-    /// Whether the options have a value that is counted.
+    /// Returns whether the options have a value that is counted.
     pub(crate) fn tell(&self) -> bool {
         self.mss.is_some()
             || self.window_scale.is_some()

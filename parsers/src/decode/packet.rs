@@ -110,7 +110,7 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Whether its flow is inside a tunnel: false if the tunnel does not carry IP.
+    /// Returns whether its flow is inside a tunnel: false if the tunnel does not carry IP.
     pub(crate) fn is_inside(&self) -> bool {
         self.tunnels > 0 && self.key != self.outer.key
     }
@@ -126,7 +126,8 @@ impl Packet {
         FixedState::default().hash_one(outer) as u32 | 1 << 31
     }
 
-    /// Whether the packet belongs to a TCP connection, but its header is cut after the ports or contradicts itself.
+    /// Returns whether the packet belongs to a TCP connection, but its header is cut after the ports or contradicts
+    /// itself.
     pub(crate) fn has_unread_tcp(&self) -> bool {
         self.outcome == Outcome::Flow && self.key.protocol == TCP && !self.tcp
     }

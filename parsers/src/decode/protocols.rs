@@ -11,7 +11,7 @@ const UDP_LITE: u8 = 136;
 /// Later fragments, which have no ports; IANA reserves the number.
 pub(crate) const FRAGMENT: u8 = 255;
 
-/// Whether the header of an IP protocol begins with two ports.
+/// Returns whether the header of an IP protocol begins with two ports.
 pub(crate) fn has_ports(protocol: u8) -> bool {
     matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
 }

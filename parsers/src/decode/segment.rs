@@ -165,13 +165,14 @@ impl Segment {
         self.ip & OUTGOING != 0
     }
 
-    /// Whether the file states its time, and the time is comparable with those of the other packets of its connection.
+    /// Returns whether the file states its time, and the time is comparable with those of the other packets of its
+    /// connection.
     #[inline]
     pub(crate) fn is_timed(&self) -> bool {
         self.ip & (UNTIMED | ELSEWHERE) == 0
     }
 
-    /// Whether it was first seen at a different place than the other packets of its connection.
+    /// Returns whether it was first seen at a different place than the other packets of its connection.
     #[inline]
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.ip & ELSEWHERE != 0
@@ -190,7 +191,7 @@ impl Segment {
         (self.ip >> ECN) as u8
     }
 
-    /// Whether it has ECN bits or flags, or is marked as outgoing.
+    /// Returns whether it has ECN bits or flags, or is marked as outgoing.
     #[inline]
     pub(crate) fn tells_of_marks(&self) -> bool {
         // Only TCP segments have these flags set.
@@ -204,7 +205,7 @@ impl Segment {
         self.bits & TCP != 0
     }
 
-    /// Whether its TCP options are in the chunk's list.
+    /// Returns whether its TCP options are in the chunk's list.
     #[inline]
     pub(crate) fn lists_options(&self) -> bool {
         self.bits & LISTED != 0
@@ -220,14 +221,14 @@ impl Segment {
         }
     }
 
-    /// Whether it is TCP with ACK, and without SYN, FIN, RST and listed options.
+    /// Returns whether it is TCP with ACK, and without SYN, FIN, RST and listed options.
     #[inline]
     pub(crate) fn only_acknowledges(&self) -> bool {
         const LOOKED_AT: u16 = TCP | LISTED | flag::ACK | flag::SYN | flag::FIN | flag::RST;
         self.bits & LOOKED_AT == TCP | flag::ACK
     }
 
-    /// Whether it is TCP that begins at `seq` and has the payload length, flags, acknowledgement and window of
+    /// Returns whether it is TCP that begins at `seq` and has the payload length, flags, acknowledgement and window of
     /// `before`, the last segment of the same side.
     #[inline]
     pub(crate) fn goes_on(&self, before: &Self, seq: u32) -> bool {
@@ -237,13 +238,13 @@ impl Segment {
             && self.window == before.window
     }
 
-    /// Whether payload length and flags are those of `before`.
+    /// Returns whether payload length and flags are those of `before`.
     #[inline]
     pub(crate) fn is_like(&self, before: &Self) -> bool {
         self.payload == before.payload && self.bits == before.bits
     }
 
-    /// Whether the source is the key's higher endpoint.
+    /// Returns whether the source is the key's higher endpoint.
     #[inline]
     pub(crate) fn is_from_high(&self) -> bool {
         self.bits & FROM_HIGH != 0

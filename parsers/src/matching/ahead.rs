@@ -91,7 +91,7 @@ impl<'a> Ahead<'a> {
         packet.time.saturating_sub(self.put_forward)
     }
 
-    /// Whether the next packet waits for packets of other points, which may show that the clock was set back.
+    /// Returns whether the next packet waits for packets of other points, which may show that the clock was set back.
     pub(super) fn is_held(&self) -> bool {
         self.jump.is_some() && self.before > self.packets.front().map(|packet| self.time(packet))
     }

@@ -20,7 +20,7 @@ struct Path {
 }
 
 impl Path {
-    /// Whether segments with payload may have been cut or merged between the two captures.
+    /// Returns whether segments with payload may have been cut or merged between the two captures.
     fn is_resegmented(&self) -> bool {
         self.has_alone == (true, true)
     }

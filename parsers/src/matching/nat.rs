@@ -169,7 +169,7 @@ fn count_votes(seen: &Seen) -> Votes {
     votes
 }
 
-/// Whether `address` may stand for `own`: not if it belongs to another captured host.
+/// Returns whether `address` may stand for `own`: not if it belongs to another captured host.
 fn may_be(address: Address, own: u128, owners: &Owners) -> bool {
     let owner = owners.owner(address);
     owner.is_none() || owner == owners.owner((own, address.1))

@@ -16,7 +16,7 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// If several points have the same address, it is assigned to the last.
+    /// Assigns each address to its point; to the last if several points have it.
     pub(super) fn new(points: &[Point]) -> Self {
         let mut all = HashMap::default();
         for (number, point) in points.iter().enumerate() {

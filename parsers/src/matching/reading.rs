@@ -127,8 +127,8 @@ struct Ends {
 }
 
 impl Ends {
-    /// Whether packets of a point may be missing: its files are damaged, state that packets were dropped, or have
-    /// packets so late that they do not meet those of other captures.
+    /// Returns whether packets of a point may be missing: its files are damaged, state that packets were dropped, or
+    /// have packets so late that they do not meet those of other captures.
     fn lacks_packets(&self, point: usize) -> bool {
         self.has_drops[point] || self.out_of_order[point] || !self.damage[point].is_empty()
     }

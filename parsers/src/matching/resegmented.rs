@@ -41,8 +41,8 @@ struct Segment {
 }
 
 impl Segment {
-    /// Whether timestamps or identifications were compared, so that `part`, if this may contain it, belongs to no other
-    /// segment.
+    /// Returns whether timestamps or identifications were compared, so that `part`, if this may contain it, belongs to
+    /// no other segment.
     fn is_like(&self, part: &Self) -> bool {
         (self.tsval.is_some() && part.tsval.is_some()) || (self.ident != 0 && part.ident != 0)
     }
@@ -53,7 +53,7 @@ impl Segment {
             .any(|one| other.rest.iter().any(|two| one.0 < two.1 && two.0 < one.1))
     }
 
-    /// Whether `part`, which shares bytes with this segment, may have been cut from it or merged with it.
+    /// Returns whether `part`, which shares bytes with this segment, may have been cut from it or merged with it.
     fn may_contain(&self, part: &Self) -> bool {
         if let (Some(one), Some(two)) = (self.tsval, part.tsval) {
             return one == two;
@@ -231,7 +231,7 @@ impl Direction {
         }
     }
 
-    /// Whether another sent segment that did not arrive completely may have arrived instead of `sent`.
+    /// Returns whether another sent segment that did not arrive completely may have arrived instead of `sent`.
     fn has_rival(&self, sent: &Segment) -> bool {
         let (begin, end) = sent.whole;
         self.fresh.iter().chain(&self.again).any(|other| {

@@ -194,12 +194,12 @@ impl Sighting {
         self.direction ^ Self::OPPOSITE
     }
 
-    /// Whether it is a TCP segment with payload.
+    /// Returns whether it is a TCP segment with payload.
     pub(crate) fn is_data(&self) -> bool {
         self.tcp.is_some() && self.payload > 0
     }
 
-    /// Whether it may be the same packet as `other`, whose key is the same.
+    /// Returns whether it may be the same packet as `other`, whose key is the same.
     pub(crate) fn may_be(&self, other: &Self) -> bool {
         match (self.prefix, other.prefix) {
             (Some(one), Some(two)) => one == two,

@@ -291,7 +291,7 @@ fn push(ranges: &mut VecDeque<Range>, range: Range) {
     ranges.push_back(range);
 }
 
-/// Whether one sequence number is before another, RFC 9293 3.4.
+/// Returns whether one sequence number is before another, RFC 9293 3.4.
 fn before(one: u32, other: u32) -> bool {
     (one.wrapping_sub(other) as i32) < 0
 }

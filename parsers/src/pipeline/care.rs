@@ -33,7 +33,7 @@ impl Care {
         }
     }
 
-    /// Whether packets go through the window of the sifter.
+    /// Returns whether packets go through the window of the sifter.
     pub(super) fn waits(self) -> bool {
         matches!(self, Self::Order | Self::Full)
     }

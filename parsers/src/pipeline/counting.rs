@@ -44,7 +44,7 @@ impl Counting {
         }
     }
 
-    /// Whether bins of throughput are written while reading.
+    /// Returns whether bins of throughput are written while reading.
     pub(crate) fn settles_throughput(&self) -> bool {
         self.settles && self.throughput
     }

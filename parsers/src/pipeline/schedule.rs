@@ -56,7 +56,7 @@ pub(crate) fn pass(
     }
 }
 
-/// One thread takes one chunk after the other through all stages.
+/// Takes one chunk after the other through all stages in one thread.
 fn pass_alone(
     mut portion: Portion,
     mut sizes: Sizes,
@@ -73,7 +73,7 @@ fn pass_alone(
     Ok(())
 }
 
-/// Several threads take several chunks through the stages.
+/// Takes several chunks through the stages in several threads.
 fn pass_together(
     free: Vec<Portion>,
     sizes: Sizes,
@@ -185,7 +185,7 @@ impl<'a, 'b> Stages<'a, 'b> {
         }
     }
 
-    /// Large chunks are counted immediately: two of them suffice.
+    /// Starts both stages as one. Large chunks are counted immediately: two of them suffice.
     fn read_and_find<'s>(&'s self, scope: &Scope<'s>, state: &mut Queues<'a, 'b>) {
         if state.filled.is_empty()
             && state.found.len() <= usize::from(state.count.is_some())

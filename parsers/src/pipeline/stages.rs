@@ -67,7 +67,7 @@ impl<'a, 'b> Read<'a, 'b> {
         portion.size = size;
     }
 
-    /// Whether the portion is not full and there may be more packets.
+    /// Returns whether the portion is not full and there may be more packets.
     pub(super) fn goes_on(&self) -> bool {
         self.more && self.number < self.until
     }

@@ -122,7 +122,7 @@ impl Interface {
         }
     }
 
-    /// Whether the file says that packets were dropped.
+    /// Returns whether the file says that packets were dropped.
     pub(crate) fn has_drops(&self) -> bool {
         let counts = [self.dropped_kernel, self.dropped_interface, self.lost];
         counts.iter().flatten().any(|&count| count > 0)

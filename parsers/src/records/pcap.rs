@@ -78,7 +78,7 @@ impl Pcap {
         Some((reader, FILE_HEADER))
     }
 
-    /// Whether `head` begins with the magic number of a classic pcap.
+    /// Returns whether `head` begins with the magic number of a classic pcap.
     pub(super) fn begins(head: &[u8]) -> bool {
         Self::variant(head).is_some()
     }
@@ -197,7 +197,7 @@ impl Pcap {
         before.or(self.last).unwrap_or(second)
     }
 
-    /// Whether a record has its two lengths in the opposite order.
+    /// Returns whether a record has its two lengths in the opposite order.
     fn swaps(&self, captured: u32, wire: u32) -> bool {
         match self.lengths {
             Lengths::Normal => false,

@@ -1,4 +1,4 @@
-//! Decompresses input; its first bytes decide the kind of compression, never the file's name.
+//! Decompresses input; its first bytes determine the kind of compression, never the file's name.
 
 use std::io::{self, Read};
 
@@ -23,7 +23,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The kind that `head`, the first bytes of the input, announces.
+    /// Returns the kind that `head`, the first bytes of the input, indicates.
     pub fn detect(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -37,7 +37,7 @@ impl Compression {
         }
     }
 
-    /// A reader of the plain bytes.
+    /// Returns a reader of the plain bytes.
     pub(crate) fn decoder(self, input: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::Gzip => Box::new(Gzip::new(input)),

@@ -36,7 +36,7 @@ impl Input {
         }
     }
 
-    /// Whether the input can be read only once: the standard input, a named pipe, `<(zcat FILE)` of a shell.
+    /// Returns whether the input can be read only once: the standard input, a named pipe, `<(zcat FILE)` of a shell.
     pub(crate) fn is_stream(&self) -> bool {
         match self {
             Self::Stdin => true,

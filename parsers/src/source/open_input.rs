@@ -44,7 +44,7 @@ impl Stamp {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Whether the file still contains what it had at this stamp: it is unchanged, or longer.
+    /// Returns whether the file still contains what it had at this stamp: it is unchanged, or longer.
     fn is_start_of(&self, now: &Self) -> bool {
         self.is_same_file(now)
             && (self.length < now.length

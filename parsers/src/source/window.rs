@@ -91,8 +91,8 @@ impl Source {
         self.read_on(need);
     }
 
-    /// As [`Self::advance`], but from now on other threads read ahead, if enough of a plain file is left or if the
-    /// input is compressed.
+    /// Advances as [`Self::advance`] does, but from now on other threads read ahead, if enough of a plain file is left
+    /// or if the input is compressed.
     pub(crate) fn advance_ahead(&mut self, used: usize, need: usize) {
         if self.ahead.is_none() && !self.ended {
             self.ahead = match (&mut self.input.reader, self.input.length) {
@@ -210,7 +210,7 @@ impl Source {
         self.start
     }
 
-    /// Whether nothing follows after the window.
+    /// Returns whether nothing follows after the window.
     pub(crate) fn is_last(&self) -> bool {
         self.ended
     }
@@ -231,7 +231,7 @@ impl Source {
     }
 }
 
-/// Whether a decompressor ran out of memory. One that needs more than its limit is damage instead.
+/// Returns whether a decompressor ran out of memory. One that needs more than its limit is damage instead.
 fn is_of_memory(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::OutOfMemory
         || error.get_ref().is_some_and(|inner| {

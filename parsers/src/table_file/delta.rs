@@ -142,7 +142,7 @@ fn pack<const WIDTH: usize>(values: &[i64; MINIBLOCK], out: &mut Vec<u8>) {
     out.extend_from_slice(&packed[..WIDTH * MINIBLOCK / 8]);
 }
 
-/// The same with a width that is known only at run time.
+/// Packs `values` with a width that is known only at run time.
 fn pack_at(width: u32, values: &[i64; MINIBLOCK], out: &mut Vec<u8>) {
     macro_rules! by_width {
         ($($width:literal)*) => {

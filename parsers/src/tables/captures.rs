@@ -29,7 +29,7 @@ impl<'a> CaptureRows<'a> {
         arrays::int64(self.each().map(value))
     }
 
-    /// Null if no bad checksum was found and checksums were not verified.
+    /// Makes the column of bad checksums; null if none was found and checksums were not verified.
     fn bad_checksums(&self) -> Making<'a> {
         let verified = self.verified;
         let found =
@@ -37,7 +37,7 @@ impl<'a> CaptureRows<'a> {
         arrays::int64_or_null(self.each().map(found))
     }
 
-    /// Null unless checksums were verified.
+    /// Makes a column that is null unless checksums were verified.
     fn if_verified(&self, value: fn(&CaptureRow) -> i64) -> Making<'a> {
         let verified = self.verified;
         arrays::int64_or_null(self.each().map(move |row| verified.then(|| value(row))))

@@ -76,7 +76,7 @@ impl Column {
         self
     }
 
-    /// The same, with the numbers of the previous column.
+    /// Marks the same, with the numbers of the previous column.
     pub(crate) const fn in_twin_dictionary(mut self) -> Self {
         self.twin = true;
         self.in_dictionary()

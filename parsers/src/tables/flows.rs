@@ -107,8 +107,8 @@ impl<'a> FlowRow<'a> {
 const FAR: i64 = 4;
 const FAR_NS: i64 = 100_000;
 
-/// Whether the capture was made next to the receiver, where acknowledgements come at once: nothing shows when they and
-/// the segments that they release passed the sender.
+/// Returns whether the capture was made next to the receiver, where acknowledgements come at once: nothing shows when
+/// they and the segments that they release passed the sender.
 fn is_far(own: &Rtt, peer: &Rtt) -> bool {
     let both = own.samples > 0 && peer.samples > 0;
     both && peer.min_ns / FAR > own.min_ns && peer.min_ns - own.min_ns > FAR_NS

@@ -12,12 +12,12 @@ pub trait Sink: Send + Sync {
     /// the other; those of different tables may come concurrently.
     fn batch(&self, table: Table, batch: RecordBatch) -> Result<(), Error>;
 
-    /// Called once, when all rows have come.
+    /// Ends the tables; called once, after all rows.
     fn end(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether [`Self::restart`] works.
+    /// Returns whether [`Self::restart`] works.
     fn can_restart(&self) -> bool {
         false
     }

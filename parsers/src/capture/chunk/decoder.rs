@@ -49,7 +49,7 @@ impl Decoder {
         self.recent = Recent::new();
     }
 
-    /// Whether packets of this link may be plain and nothing is wanted that only the general path finds.
+    /// Returns whether packets of this link may be plain and nothing is wanted that only the general path finds.
     pub(super) fn takes_plain(&self, link: Option<&Link>) -> bool {
         let wants_more = self.settings.verify
             || self.settings.without_fast_frames

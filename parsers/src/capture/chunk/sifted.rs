@@ -29,7 +29,7 @@ impl Chunk {
         })
     }
 
-    /// Whether all packets are taken out.
+    /// Returns whether all packets are taken out.
     pub(crate) fn is_taken(&self) -> bool {
         self.found == self.count
     }

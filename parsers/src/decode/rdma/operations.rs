@@ -18,7 +18,7 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    /// Whether requests are acknowledged and retransmitted.
+    /// Returns whether requests are acknowledged and retransmitted.
     pub(crate) fn is_reliable(self) -> bool {
         matches!(self, Self::Reliable | Self::Extended)
     }

@@ -190,7 +190,7 @@ impl Solved {
 }
 
 impl Piece {
-    /// Whether the piece has packets or readings.
+    /// Returns whether the piece has packets or readings.
     fn is_measured(&self) -> bool {
         self.from > i64::MIN
     }

@@ -37,13 +37,13 @@ impl Coverage {
         self.last = self.last.max(common_time);
     }
 
-    /// Whether it was capturing when a packet sent at `sent` arrived.
+    /// Returns whether it was capturing when a packet sent at `sent` arrived.
     pub(super) fn holds_arrival(&self, sent: i64) -> bool {
         sent.saturating_add(self.shortest_ns) >= self.first
             && sent.saturating_add(self.longest_ns) <= self.last
     }
 
-    /// Whether it was capturing when a packet that arrived at `arrived` was sent.
+    /// Returns whether it was capturing when a packet that arrived at `arrived` was sent.
     pub(super) fn holds_sending(&self, arrived: i64) -> bool {
         arrived.saturating_sub(self.longest_ns) >= self.first
             && arrived.saturating_sub(self.shortest_ns) <= self.last

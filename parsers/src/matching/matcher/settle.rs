@@ -81,7 +81,7 @@ impl Matcher {
         true
     }
 
-    /// Whether the other capture may have the packet in another form, divided or merged.
+    /// Returns whether the other capture may have the packet in another form, divided or merged.
     fn may_be_divided(&self, entry: &Entry) -> bool {
         let path = (entry.sender, entry.receiver);
         self.known.divided.contains(&entry.packet.direction)
@@ -162,12 +162,12 @@ impl Matcher {
         }
     }
 
-    /// Whether the other sighting of a packet may have left the window early.
+    /// Returns whether the other sighting of a packet may have left the window early.
     fn is_crowded(&self, entry: &Entry) -> bool {
         entry.is_late || self.crowded.saturating_add(self.limits.window_ns) >= entry.common_time
     }
 
-    /// Whether no packet of the path was matched, so that a packet in only one capture proves nothing.
+    /// Returns whether no packet of the path was matched, so that a packet in only one capture proves nothing.
     fn is_unmatched(&self, entry: &Entry) -> bool {
         let path = (entry.sender, entry.receiver);
         self.known.doubts.get(&path) == Some(&Doubt::Unmatched)
