@@ -12,7 +12,7 @@ use crate::decode::{Packet, UDP};
 const ORDINARY: u32 = 1500;
 /// The longest payload of a datagram in such a packet.
 const ORDINARY_PAYLOAD: u32 = ORDINARY - 28;
-/// Below this size being a multiple proves nothing.
+/// Shorter datagrams are ignored: a multiple of them proves nothing.
 const SHORTEST: u32 = 256;
 /// Most datagrams merged into one: Linux takes 64, and 128 where it does not divide them itself.
 const MOST_MERGED: u32 = 128;

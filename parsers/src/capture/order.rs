@@ -38,7 +38,7 @@ impl RecordOrder {
         &self.numbers
     }
 
-    /// Forgets the first records.
+    /// Forgets the numbers of the first `records`.
     pub(crate) fn forget(&mut self, records: usize) {
         self.numbers.drain(..records);
     }

@@ -72,7 +72,7 @@ impl Recent {
         self.before = None;
     }
 
-    /// Gives the next packet a complete owner.
+    /// Forgets the latest packet's connection, so that its next packet gets a complete owner.
     #[inline]
     pub(crate) fn forget_latest(&mut self) {
         self.before = None;

@@ -88,7 +88,7 @@ impl Walk<'_> {
     }
 
     /// Returns how many bytes of a TCP header a fragment begins with: scanners send first fragments of 8 bytes. If the
-    /// first fragment has the header's length, options are counted as payload.
+    /// header's length is in the first fragment, options are counted as payload.
     fn rest_of_tcp_header(&self, offset: usize) -> u32 {
         let length = 12_usize
             .checked_sub(offset)

@@ -68,9 +68,9 @@ impl Walk<'_> {
         self.frame.end = Some(end);
     }
 
-    /// Returns the payload bytes that repeat after a segment with `payload` inside a tunnel. An interface that repeats
-    /// the headers of a tunnel unchanged (`GSO_PARTIAL` of Linux) makes segments of equal length: the headers state
-    /// that of one segment, and only the frame the total.
+    /// Returns the payload of further segments that share the headers of this one, of `payload` bytes, inside a tunnel.
+    /// If an interface repeats a tunnel's headers unchanged (`GSO_PARTIAL` of Linux), they state the length of one
+    /// segment, and only the frame the total; all segments have the same length.
     #[inline]
     pub(super) fn repeated(&mut self, payload: u32) -> u32 {
         let excess = self.frame.excess;

@@ -146,7 +146,7 @@ impl Link {
     }
 }
 
-/// Returns the name of a link type in the registry, without `LINKTYPE_`; made of its number if it has no name here.
+/// Returns the name of a link type in the registry, without `LINKTYPE_`; based on its number if it has no name here.
 pub(crate) fn name(number: u32) -> Cow<'static, str> {
     match Link::find(number) {
         Some(link) if !link.name.is_empty() => Cow::Borrowed(link.name),

@@ -30,8 +30,7 @@ pub(super) struct Ahead<'a> {
     before: Option<i64>,
     /// How far the clock was put forward since the capture began.
     put_forward: i64,
-    /// If the times of the next packet and of those after it are far from that of the last one: what these packets
-    /// show.
+    /// The packets after a jump of times, if the next packet is the first of them.
     jump: Option<Jump>,
     /// How long the next packet waits for packets of other points, if none of them had one at the time of the jump.
     held_until: Option<i64>,

@@ -1,5 +1,5 @@
-//! Datagrams that network interfaces cut or merge between two captures (UDP GSO and GRO), such as those of QUIC. Each is
-//! in one capture only, and no header shows which bytes it carries; therefore their fates are unknown.
+//! Datagrams that network interfaces cut or merge between two captures (UDP GSO and GRO), such as those of QUIC. Each
+//! is in one capture only, and no header shows which bytes it carries; therefore their fates are unknown.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,7 +33,7 @@ pub(super) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Notes a datagram of `path`; false if the row is of another protocol, or there are too many flows.
+    /// Notes a datagram of `path`; returns false if the row is of another protocol, or if there are too many flows.
     pub(super) fn take(&mut self, row: &FateRow, path: (u16, u16)) -> bool {
         let packet = &row.packet;
         if packet.protocol != UDP || packet.is_fragment || row.fate == Fate::Duplicated {

@@ -41,7 +41,7 @@ struct Stream {
 /// What is known about a packet that the receiver's capture lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// Nothing: its receiver has not acknowledged it, or the capture lacks only parts of it.
+    /// Nothing: its receiver has not acknowledged it, or the capture lacks at most a part of it.
     None,
     /// Its receiver acknowledged the data before it, and no more, although it had later data.
     Lost,

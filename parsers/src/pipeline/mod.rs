@@ -1,4 +1,4 @@
-//! Captures to tables: connects the stages.
+//! Turns captures into tables: connects the stages.
 
 mod care;
 pub(crate) mod counting;

@@ -30,7 +30,7 @@ pub(crate) struct Record {
     pub time: i64,
     /// The file states this time; otherwise it is that of another packet.
     pub is_timed: bool,
-    /// The file says that the capturing host sent it.
+    /// The file states that the capturing host sent it.
     pub is_outgoing: bool,
     /// Length on the wire, with link header, without FCS, as the record states it.
     pub wire: u32,
@@ -82,7 +82,7 @@ pub(crate) struct RecordPlace {
 pub(crate) struct Interface {
     /// LINKTYPE_ number of the tcpdump registry.
     pub link_type: u32,
-    /// Name, where the file gives one.
+    /// Name, if the file states one.
     pub name: Option<String>,
     /// Greatest number of bytes captured of a packet; 0 for no limit.
     pub snaplen: u32,
@@ -122,7 +122,7 @@ impl Interface {
         }
     }
 
-    /// Returns whether the file says that packets were dropped.
+    /// Returns whether the file states that packets were dropped.
     pub(crate) fn has_drops(&self) -> bool {
         let counts = [self.dropped_kernel, self.dropped_interface, self.lost];
         counts.iter().flatten().any(|&count| count > 0)

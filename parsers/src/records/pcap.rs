@@ -189,8 +189,8 @@ impl Pcap {
         (at, Status::Full)
     }
 
-    /// Returns a substitute time for a packet whose fraction is a second or more too long, as when nanoseconds were
-    /// written as microseconds: the time of the packet before it, or for the first packet the whole `second`.
+    /// Returns a substitute time for a packet whose fraction is 2 s or more, as when nanoseconds were written as
+    /// microseconds: the time of the packet before it, or for the first packet the whole `second`.
     #[cold]
     fn replace_time(&mut self, before: Option<i64>, second: i64) -> i64 {
         self.interface.times_out_of_range += 1;

@@ -22,7 +22,7 @@ pub(crate) use listed::ListedOptions;
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct ChunkOptions {
-    /// Keep the place of each packet: rows of packets are wanted.
+    /// Keep the place of each packet: rows of packets are wanted, or packets are sifted.
     pub with_places: bool,
     /// Verify checksums: a packet with a wrong one belongs to no flow.
     pub verify: bool,
@@ -46,9 +46,9 @@ pub(crate) struct Chunk {
     found: usize,
     pub segments: Vec<Segment>,
     pub listed: Listed,
-    /// Place of each packet in its file; kept only for rows of packets.
+    /// Place of each packet in its file; kept only if `with_places`.
     pub places: Vec<RecordPlace>,
-    /// Numbers of the packets; kept only if packets were reordered and rows of packets are wanted.
+    /// Numbers of the packets; kept only if `with_places` and if packets were reordered.
     pub numbers: Vec<u64>,
     /// Copies of other packets: position, and the number of the original.
     pub copies: Vec<(u32, u64)>,

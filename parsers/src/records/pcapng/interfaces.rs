@@ -16,7 +16,7 @@ pub(super) struct Frames {
 /// How an interface's timestamps become nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
-    /// `if_tsresol`: the unit is 10 or 2 to the minus this.
+    /// `if_tsresol`: the unit is 10 or 2 to the power of minus this.
     exponent: u8,
     binary: bool,
     /// `if_tsoffset` in nanoseconds.
