@@ -1,4 +1,4 @@
-"""The tables of an experiment, and the rows that SQL makes of them."""
+"""The tables of an experiment, and the rows that SQL computes from them."""
 
 from flowsweep.warehouse.catalog import figure_names, reports_folder
 from flowsweep.warehouse.database import Warehouse

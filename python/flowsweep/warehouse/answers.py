@@ -1,7 +1,7 @@
-"""Rows of queries that an earlier report left in results/NAME/NAME.duckdb.
+"""Reuses the rows of queries that an earlier report left in results/NAME/NAME.duckdb.
 
-They are taken instead of being computed again where the same tables, the same SQL and the same
-programs would give them: the file names a digest of all three.
+The rows are reused if the tables, the SQL and the programs are unchanged: the file contains a
+digest of all three.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from flowsweep.files import parquet_files
 from flowsweep.files.owned import DATABASE_MARK
 from flowsweep.warehouse import signatures
 
-#: What leads from tables to rows: Python of the package, SQL and its descriptions.
+#: Files that determine the rows: the package's Python, the SQL and its descriptions.
 PROGRAMS = ("*.py", "*.sql", "*.yaml")
 
 
 def mark(state: str) -> str:
-    """The comment by which a database records what its rows were made from.
+    """Returns the comment by which a database records what its rows were computed from.
 
     Args:
-        state: Differs as soon as the tables do.
+        state: A text that differs whenever the tables differ.
     """
     programs = _programs(content.PACKAGE, content.folder("reports"))
     return f"{DATABASE_MARK.decode()} {signatures.digest(f'{state} {programs}')}"
 
 
 def path_of(directory: Path) -> Path:
-    """The place of the database of results/<experiment>."""
+    """Returns the path of the database of results/<experiment>."""
     return directory / f"{directory.absolute().name}.duckdb"
 
 
 def attach(
     connection: duckdb.DuckDBPyConnection, path: Path, wanted: Callable[[], str]
 ) -> frozenset[str]:
-    """Gives a connection the database `kept`, to read.
+    """Attaches the database to the connection as `kept`, read-only.
 
     Args:
-        connection: Of the warehouse.
-        path: Of the database.
-        wanted: The mark that it must have.
+        connection: The warehouse's connection.
+        path: The database file.
+        wanted: Returns the mark that the database must have.
 
     Returns:
-        The queries whose rows are in it; none where it is not there or has another mark.
+        The queries whose rows it contains; none if it is missing or has another mark.
     """
     if not path.is_file():
         return frozenset()
     try:
         connection.execute(f"attach {parquet_files.quote(str(path))} as kept (read_only)")
-        # A view of this name could read any file.
+        # Only tables: a view with the name of a query could read any file.
         rows = connection.execute(
             "select table_name from duckdb_tables() where database_name = 'kept' "
             "and schema_name = 'main' and exists (select * from duckdb_tables() where "
@@ -68,7 +68,7 @@ def attach(
 
 @functools.cache
 def _programs(*folders: Path) -> str:
-    """A digest of all programs that rows depend on."""
+    """Returns a digest of all programs that rows depend on."""
     parts = [flowsweep.__version__, duckdb.__version__]
     for folder in folders:
         for pattern in PROGRAMS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-# The SQL is made of the names in axes.py alone.
+# The SQL is built only from names in axes.py.
 # ruff: noqa: S608
 from flowsweep.experiment.axes import AXES, ON_LINES, columns, in_points
 
@@ -15,7 +15,7 @@ QUEUE = AXES["queue"].columns[0]
 
 
 def compared_points() -> str:
-    """One row per point and what it has of its baseline; the text of a model."""
+    """Returns the SQL of a model: per point, which values equal its baseline's."""
     compared = ",\n    ".join(
         f"{value_sql(axis, column, 'own')} is not distinct from {value_sql(axis, column, 'base')}\n"
         f"        as has_{column.asked}"
@@ -54,7 +54,7 @@ inner join bases as base
 
 
 def plane_points() -> str:
-    """One row per point at which RTT and rate alone are other than the baseline's; a model."""
+    """Returns the SQL of a model: the points that differ from the baseline only in RTT and rate."""
     free = {column.asked for name in ("rtt", "rate") for column in AXES[name].columns}
     fixed = [
         "(is_queue_implied or has_queue_bytes)" if column == QUEUE else f"has_{column.asked}"
@@ -86,7 +86,7 @@ qualify
 
 
 def axis_points() -> str:
-    """One row per line through a baseline and point on it; the text of a model."""
+    """Returns the SQL of a model: one row per line through a baseline and point on it."""
     lines = "\n    union all by name\n".join(
         _line(axis, column) for axis in in_points() for column in axis.columns
     )
@@ -157,14 +157,14 @@ select * from final
 
 
 def value_sql(axis: Axis, column: Column, table: str) -> str:
-    """The value of a point in `table`; 0 for what is unset and may be 0."""
+    """Returns the value of a point in `table`; 0 if it is unset and the axis may be 0."""
     name = f"{table}.{column.asked}"
     is_zero = axis.may_be_zero and axis.name not in ON_LINES
     return f"coalesce({name}, 0)" if is_zero else name
 
 
 def _line(axis: Axis, column: Column) -> str:
-    """The points of one line: all but its own column, and what moves with it, as the baseline."""
+    """Returns the points that equal the baseline except in `column` and what moves with it."""
     fixed = [
         "(is_queue_implied or has_queue_bytes)"
         if other == QUEUE and column != QUEUE

@@ -1,4 +1,4 @@
-"""The models of the warehouse that follow from the list of axes, as SQL."""
+"""The warehouse models that are generated from the list of axes, as SQL."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def models() -> dict[str, str]:
-    """The text of each, by name, like a file of reports/models."""
+    """Returns the SQL of each model by its name."""
     return {
         "axis_contract": _contract(),
         "run_axes": _run_axes(),
@@ -25,7 +25,7 @@ def models() -> dict[str, str]:
 
 
 def _contract() -> str:
-    """No row: the columns of `runs` that hold the axes, with their types."""
+    """Returns a model without rows: the columns of `runs` for the axes, with their types."""
     listed = ",\n".join(f"    null::{kind} as {name}" for name, kind in raw_columns().items())
     return f"-- No rows: the columns of the axes, in base units.\nselect\n{listed}\nwhere false\n"
 
@@ -66,7 +66,7 @@ def _lines(parts: list[str]) -> str:
 
 
 def _shown_columns(column: Column) -> list[str]:
-    """The columns of the points; what was not asked for is as measured, and the other way."""
+    """Returns a point's columns; asked and measured values replace each other if missing."""
     scale = f" / {column.scale:.0e}".replace("e+0", "e") if column.scale else ""
     if column.measured is None:
         return [f"{column.raw}{scale} as {column.asked}"]
@@ -77,7 +77,7 @@ def _shown_columns(column: Column) -> list[str]:
 
 
 def _mildness_columns() -> list[str]:
-    """What orders points from the mildest; without a value there is no limit on a line."""
+    """Returns the columns that sort points from the mildest; unset on a line means no limit."""
     return [_hardness(axis) for axis in in_points() if axis.mildest is not None]
 
 
@@ -87,7 +87,7 @@ def _hardness(axis: Axis) -> str:
     return f"coalesce({sign}{axis.columns[0].asked}, {unset})"
 
 
-#: One row per point; the places in braces are filled from the list of axes.
+#: One row per point; the fields in braces are filled from the list of axes.
 POINT_TEXTS = """\
 -- One row per point: `label` says what differs from the baseline of its application and
 -- problem; `network` is equal at points that differ in the application alone,
@@ -147,7 +147,7 @@ select * from final
 
 
 def _point_texts() -> str:
-    # A queue follows from rate and RTT in most sweeps: it is named where nothing else differs.
+    # Most sweeps derive the queue from rate and RTT: it is named only where nothing else differs.
     queue = AXES["queue"].columns[0]
     labels = ",\n            ".join(_label(column) for column in columns() if column != queue)
     return POINT_TEXTS.format(
@@ -159,7 +159,7 @@ def _point_texts() -> str:
 
 
 def _network_texts() -> str:
-    """The values of all axes of links and sockets, as arguments of a function."""
+    """Returns the values of all link and socket axes, as arguments of a function."""
     return ", ".join(
         f"coalesce({axis_lines.value_sql(axis, axis.columns[0], 'own')}::varchar, '-')"
         for axis in in_points()
@@ -168,7 +168,7 @@ def _network_texts() -> str:
 
 
 def _undisturbed_texts() -> str:
-    """The values of all axes but loss and jitter, as arguments of a function."""
+    """Returns the values of all axes except loss and jitter, as arguments of a function."""
     return ", ".join(
         f"coalesce(own.{column.asked}::varchar, '-')"
         for axis in in_points()
@@ -184,14 +184,14 @@ def _label(column: Column) -> str:
     differs = f"{name} is distinct from base.{column.asked}"
     movers = _movers(column)
     if movers:
-        # A column that is unset because of another axis is left to that axis to name: `ranks 4`.
+        # If another axis unset the column, that axis names the difference: `ranks 4`.
         moved = " or ".join(f"own.{mover} is distinct from base.{mover}" for mover in movers)
         differs += f" and not ({name} is null and ({moved}))"
     return f"if({differs}, '{column.head} ' || coalesce({number}{unit}, 'unset'), null)"
 
 
 def _movers(column: Column) -> list[str]:
-    """The columns of the axes whose values change those of this column with them."""
+    """Returns the columns of the axes that change this column with them."""
     (own,) = (axis for axis in AXES.values() if column in axis.columns)
     return [
         other.asked for axis in AXES.values() if own.name in axis.moves for other in axis.columns

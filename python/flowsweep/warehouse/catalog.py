@@ -1,8 +1,8 @@
-"""The questions that reports/ holds: which there are, what each reads, and in which order.
+"""Lists the questions in reports/, what each of them reads, and in which order.
 
-`figures/<name>.sql` is one question each, and `papers/<paper>/figures/<name>.sql` one that a paper
-alone asks; `models/*.sql` and `facts/*.sql` are what questions read, and name each other;
-`macros.sql` has the formulas that several of them use.
+Each `figures/<name>.sql` is a question, and each `papers/<paper>/figures/<name>.sql` a question of
+one paper. Questions read `models/*.sql` and `facts/*.sql`, which may read each other; `macros.sql`
+contains the shared formulas.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from flowsweep.warehouse.order import in_order, table_names
 
 
 def reports_folder() -> Path:
-    """The folder with the SQL of the figures."""
+    """Returns the folder with the SQL of the figures."""
     return content.folder("reports")
 
 
 def figure_names(folder: Path | None = None) -> list[str]:
-    """Names that `flowsweep query` knows, sorted."""
+    """Returns the names that `flowsweep query` knows, sorted."""
     return [*figures.paths(folder or reports_folder())]
 
 
 class Catalog:
-    """Every question that can be asked of some tables, as text.
+    """The SQL of every question about the tables of an experiment.
 
     Args:
-        tables: results/<experiment>/tables, whose tables of Zeek's logs are questions too.
+        tables: results/<experiment>/tables; its tables of Zeek logs are questions too.
     """
 
     def __init__(self, tables: Path) -> None:
@@ -84,7 +84,7 @@ class Catalog:
         return figure_names(self.folder)
 
     def sql(self, name: str) -> str:
-        """The text of a question; of one of Zeek's tables, all of its rows."""
+        """Returns the SQL of a question; for a Zeek table, a query of all its rows."""
         zeek = self.zeek_tables
         if name in zeek:
             return f"select * from {name} order by all\n"  # noqa: S608 - a name that is there
@@ -99,23 +99,23 @@ class Catalog:
         return figures.paths(self.folder)[name].read_text(encoding="utf-8")
 
     def reads_tables_alone(self, name: str) -> bool:
-        """Whether the rows of a query follow from the tables of its experiment alone."""
+        """Returns whether a query depends only on the tables of its experiment."""
         read = self.closure(self.sql(name))
         return not read & {*self.paper_models, *self._file_models, "against_points"}
 
     def needs(self, name: str) -> list[dict[str, str]]:
-        """The needs of a query, as needs.yaml describes them."""
+        """Returns the needs of a query, as needs.yaml describes them."""
         known = figures.read(self.folder / "needs.yaml")
         return [known[key] for key in figures.read_description(self.folder, name).get("needs", ())]
 
     def claims(self, name: str) -> list[tuple[str, str]]:
-        """The claims on the rows of a query, each a sentence and SQL; see analysis.adds_up."""
+        """Returns the claims about a query's rows, each text and SQL; see analysis.adds_up."""
         described = figures.read_description(self.folder, name).get("adds_up", ())
         return [(one["claim"], one["sql"]) for one in described]
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """A digest of each fact: of its SQL, of all that it reads, and of the macros in these."""
+        """A digest of each fact: its SQL, all that it reads, and the macros used there."""
         found = {}
         for name, text in self.facts.items():
             read = sorted(self.closure(text))
@@ -126,7 +126,7 @@ class Catalog:
 
     @cached_property
     def order(self) -> list[str]:
-        """All that a query may read, each behind everything that it reads itself."""
+        """All that a query may read, each after everything that it reads itself."""
         return in_order(self._list_reads)
 
     @cached_property
@@ -135,7 +135,7 @@ class Catalog:
         reads: dict[str, set[str]] = {table: set() for table in self.zeek_tables}
         reads |= computed.READS
         reads |= {name: {*table_names(text)} for name, text in self.models.items()}
-        # What a model calls file_x are the files x.parquet of all runs, whoever wrote them.
+        # In a model, file_x means the files x.parquet of all runs, whichever program wrote them.
         names = set().union(*reads.values())
         reads |= {name: set() for name in names if name.startswith("file_")}
         reads |= {name: {"shown_runs"} for name in names if name.startswith(shown.FILES)}
@@ -143,13 +143,13 @@ class Catalog:
 
     @cached_property
     def read_once(self) -> frozenset[str]:
-        """Names of files that a single model reads, so that a copy of their rows gains nothing."""
+        """Files that only one model reads: a copy of their rows would gain nothing."""
         readers = Counter(chain.from_iterable(self._list_reads.values()))
         files = ("file_", shown.FILES)
         return frozenset(name for name in readers if name.startswith(files) and readers[name] == 1)
 
     def closure(self, query: str, ends: Collection[str] = ()) -> set[str]:
-        """All that a query reads, directly or through others; of `ends` nothing is read."""
+        """Returns all that a query reads, also indirectly; `ends` are not followed further."""
         found: set[str] = set()
         waiting = {*table_names(query)} & self._list_reads.keys()
         while waiting:
@@ -161,5 +161,5 @@ class Catalog:
 
 
 def _texts(folder: Path) -> dict[str, str]:
-    """The SQL of a folder, by the names of the files."""
+    """Returns the SQL of each file in a folder, by the file's name."""
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.sql"))}

@@ -1,6 +1,6 @@
-"""Tables of the warehouse that Python makes: SQL cannot, or Python needs the same rule.
+"""Warehouse tables that Python computes, because SQL cannot or Python needs the same rule.
 
-A question names them like models. In a script that must stand alone they are values.
+A question names them like models. A stand-alone script contains their values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ESTIMATES = ("slowdown_intervals", "threshold_estimates")
-#: What each is made from.
+#: The tables that each is computed from.
 READS = {
     **{name: {"sweep_runs", "sweep_points", "run_outcomes"} for name in ESTIMATES},
     "line_intervals": {"axis_points", "compared_outcomes"},
@@ -38,7 +38,7 @@ READS = {
     "capture_grades": {"capture_facts"},
 }
 
-#: The modules that say what is in a table; the others are of flowsweep.analysis.estimates.
+#: The modules that define a table; flowsweep.analysis.estimates defines the other tables.
 MADE_BY: dict[str, Any] = {
     "against_points": against,
     "axis_threshold_estimates": axis_thresholds,
@@ -50,7 +50,7 @@ MADE_BY: dict[str, Any] = {
     "rank_fits": rank_fits,
 }
 
-#: What a side of `against_points` is compared by.
+#: The outcomes by which `against_points` compares two experiments.
 OUTCOMES = """
 select
     app, problem, point, outcome, unit, better,
@@ -66,7 +66,7 @@ Select = Callable[[str], "pl.DataFrame"]
 
 @dataclass(frozen=True)
 class Definition:
-    """The statement that makes the table, without rows, and what is in it."""
+    """The statement that creates the empty table, and a note on its content."""
 
     statement: str
     note: str
@@ -74,14 +74,14 @@ class Definition:
 
 @dataclass(frozen=True)
 class Other:
-    """Another experiment: its name, and its points and outcomes."""
+    """Another experiment: its name, points and outcomes."""
 
     name: str
     side: against.Side
 
 
 def definition(name: str) -> Definition:
-    """How the table `name` begins."""
+    """Returns the definition of the table `name`."""
     if name in MADE_BY:
         return Definition(_statement(name, MADE_BY[name].COLUMNS), MADE_BY[name].NOTE)
     from flowsweep.analysis import estimates
@@ -90,7 +90,7 @@ def definition(name: str) -> Definition:
 
 
 def source(name: str) -> str:
-    """The Python that makes the table `name`, as text; empty for what no fact reads."""
+    """Returns the Python source that computes the table `name`; empty if no fact reads it."""
     return inspect.getsource(MADE_BY[name]) if name in ("link_balances", "capture_grades") else ""
 
 
@@ -100,11 +100,11 @@ def _statement(name: str, columns: Mapping[str, str]) -> str:
 
 
 def rows(name: str, select: Select, other: Other | None = None) -> dict[str, Rows]:
-    """The rows of the table `name`, and of those that are made with it.
+    """Returns the rows of the table `name`, and of the tables that are computed with it.
 
     Args:
-        name: One of `READS`.
-        select: Runs a query over the tables that it is made from.
+        name: A key of `READS`.
+        select: Runs a query over the tables that it is computed from.
         other: An experiment to compare with.
     """
     if name in _ROWS:
@@ -163,7 +163,7 @@ def _name_ratios(select: Select) -> Rows:
 
 
 def read_side(select: Select) -> against.Side:
-    """Reads the points of an experiment and their outcomes, which are compared."""
+    """Reads the points of an experiment and their outcomes, to compare them."""
     return against.Side(
         select("select * from points order by point").rows(named=True),
         select(OUTCOMES).rows(named=True),

@@ -1,8 +1,8 @@
 """Computes the rows behind each figure from the tables of one experiment, with DuckDB.
 
-Everything that is asked is a file in reports/ (`catalog`). Models become tables, in the order in
-which they name each other. What is made in Python (`computed`) is put back as a table, so that a
-question may name it like a model.
+Each question is a file in reports/ (`catalog`). Models become tables, each after those that it
+reads. Results of Python (`computed`) are inserted as tables, so that a question can name them like
+models.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from flowsweep.errors import FlowsweepError
     from flowsweep.warehouse.signatures import Inputs
 
-#: More rows than so many are taken from DuckDB as Arrow.
+#: More rows than this are fetched from DuckDB as Arrow.
 MANY_ROWS = 50_000
-#: One thread reads tables below this size, because several threads cost more than they gain on
-#: hundreds of small queries. Measured: the demo (6.4 MB) takes 15 % less CPU and no more time; 300
-#: runs of 32 MB take a third longer. A second question about such tables makes all of their facts.
+#: Tables below this size are read by one thread: on hundreds of small queries several threads cost
+#: more than they gain. Measured: the demo (6.4 MB) takes 15 % less CPU and no more time; 300 runs
+#: of 32 MB take a third longer. A second question about such tables computes all of their facts.
 SMALL_BYTES = 16 << 20
-#: Rows of a group in a Parquet file whose columns hold lists.
+#: Rows per row group in a Parquet file with list columns.
 LIST_ROWS = 2_048
 
 
@@ -41,11 +41,11 @@ class Warehouse:
     """The tables of one experiment, and the questions that can be asked of them.
 
     Args:
-        directory: results/<experiment>, with tables/ inside.
-        only: Runs that are seen, with the names of their folders; None for all. Of some runs
-            nothing is kept.
-        against: results/<experiment> of another experiment, with which points are compared.
-        is_anew: No rows are taken from what an earlier report left.
+        directory: results/<experiment>, which contains tables/.
+        only: The runs to read, with the names of their folders; None for all. With a selection,
+            no facts are kept.
+        against: results/<experiment> of another experiment to compare the points with.
+        is_anew: Whether to ignore the rows that an earlier report left.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Warehouse:
         self._kept = Kept(directory, self.catalog.digests, self._write_facts, self._copy)
 
     def _connect(self) -> None:
-        """Begins anew, with nothing made."""
+        """Opens a new connection, in which no table exists yet."""
         self._state = signatures.state(self.tables)
         self.catalog = Catalog(self.tables)
         self.connection = settings.connect()
@@ -85,13 +85,13 @@ class Warehouse:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """The tables stay as they are while this is entered: all answers are of the same ones.
+        """Locks the tables against writers in the block: all answers come from the same tables.
 
-        What was read of tables that have changed since is forgotten.
+        Rows of tables that have changed since the last block are discarded.
 
         Raises:
-            FlowsweepError: They have changed meanwhile: a network file system does not tell other
-                machines of this one's locks.
+            FlowsweepError: The tables changed nevertheless: over a network file system, other
+                machines do not see this machine's locks.
         """
         if self._is_reading:
             yield
@@ -114,7 +114,7 @@ class Warehouse:
                 raise refusals.replaced(self.tables)
 
     def rows(self, name: str) -> pl.DataFrame:
-        """The rows behind the figure `name`, asked once of the same tables."""
+        """Returns the rows behind the figure `name`; unchanged tables are queried once."""
         with self.reading():
             table = self.answer(name)
             self._execute(f"select count(*) > {MANY_ROWS} from {table}")  # noqa: S608
@@ -122,7 +122,7 @@ class Warehouse:
             return self._frame(f"select * from {table}", are_many)  # noqa: S608
 
     def answer(self, name: str) -> str:
-        """Makes the table that holds the rows of a query, and returns its name."""
+        """Creates a table with the rows of a query, and returns the table's name."""
         query, table = self.catalog.sql(name), f"rows_of_{name}"
         if table not in self._made:
             if self._is_kept(name):
@@ -134,7 +134,7 @@ class Warehouse:
         return table
 
     def _is_kept(self, name: str) -> bool:
-        """Whether an earlier report has left the rows of a query, and they are still those."""
+        """Returns whether an earlier report left the rows of a query and they are still valid."""
         if self._is_anew or not self.catalog.reads_tables_alone(name):
             return False
         if self._answers is None:
@@ -143,35 +143,35 @@ class Warehouse:
         return name in self._answers
 
     def mark(self) -> str:
-        """What a database with rows of these tables is marked with; only while they are read."""
+        """Returns the mark of a database with rows of these tables; valid in `reading` only."""
         return answers.mark(self._fingerprint_tables(self._inputs))
 
     def _inputs(self) -> signatures.Inputs:
         return signatures.read_inputs(self.tables, self.connection)
 
     def _fingerprint_tables(self, inputs: Callable[[], signatures.Inputs]) -> str:
-        """A text that differs as soon as the tables do."""
+        """Returns a text that differs whenever the tables differ."""
         are_many = signatures.runs_with_tables(self.tables) > signatures.SMALL_SWEEP
         return signatures.digest(repr(self._state if are_many else inputs().signatures))
 
     def query_figure(self, name: str, sql: str) -> pl.DataFrame:
-        """The rows of a query over those of the figure `name`, which it calls `figure_rows`."""
+        """Returns the rows of a query that reads the figure `name` as `figure_rows`."""
         with self.reading():
             self.keep_rows(name)
             return self._frame(sql)
 
     def select(self, sql: str) -> pl.DataFrame:
-        """The rows of any query over the models.
+        """Returns the rows of any query over the models.
 
-        What it reads is made first, as tables and once: a figure's query names the
-        same model several times, and many figures share one.
+        The models that it reads become tables first, each once: a figure's query names the
+        same model several times, and many figures share a model.
         """
         with self.reading():
             self.prepare(sql)
             return self._frame(sql)
 
     def prepare(self, sql: str) -> None:
-        """Makes all that a query reads."""
+        """Creates all tables that a query reads."""
         self._read_other()
         if self._only is None:
             self._keep(self.catalog.closure(sql, self.catalog.facts) & self.catalog.facts.keys())
@@ -184,25 +184,25 @@ class Warehouse:
     def _read_other(self) -> None:
         """Reads the other experiment before this one's facts are locked.
 
-        The other's facts may have to be made, which waits for every reader of facts in its folder.
-        That reader may be this process, or one that waits for this process in the same way.
+        Writing the other's facts waits for every reader of facts in its folder. That reader may be
+        this process, or one that waits for this process in the same way.
         """
         if self._other is not None and self._compared is None:
             name = self._other.directory.absolute().name
             self._compared = computed.Other(name, computed.read_side(self._other.select))
 
     def keep_facts(self) -> None:
-        """Makes all facts of all runs, where they are not there: at once that is quicker."""
+        """Computes the missing facts of all runs, which is quicker at once than one by one."""
         with self.reading():
             self._read_other()
             self._keep(self.catalog.facts.keys())
 
     def _keep(self, needed: Collection[str]) -> None:
-        """Keeps facts, or finds that they cannot be kept, while they are read."""
+        """Stores the needed facts and locks them for reading, if they can be stored."""
         if self._needed >= {*needed}:
             return
         if self._is_small and self._made:
-            # Made one by one, each fact would make again everything that it reads.
+            # One by one, each fact would recompute everything that it reads.
             needed = self.catalog.facts.keys()
         self._needed |= {*needed}
         wanted = functools.cache(self._inputs)
@@ -228,11 +228,11 @@ class Warehouse:
         some = Warehouse(self.directory, {run: runs.folders[run] for run in runs.signatures})
         with some.reading():
             for fact in facts:
-                # As a table, which other facts read, too.
+                # The fact becomes a table, because other facts read it too.
                 rows = f"select * from {fact}"  # noqa: S608 - a name of a file
                 some.prepare(rows)
                 some._copy(rows, place(fact))
-            # Else its memory would be kept until Python collects it, behind many others.
+            # Frees the memory now, not when Python collects the connection.
             some.connection.close()
 
     def _copy(self, query: str, path: Path) -> None:
@@ -241,7 +241,7 @@ class Warehouse:
         self._execute(f"describe {query}")
         types = {row[0]: row[1] for row in self.connection.fetchall()}
         wide = [name for name, kind in types.items() if kind == "HUGEINT"]
-        # A group of rows is held whole while it is written, and one with lists is large.
+        # DuckDB buffers a whole row group while it writes, and lists make it large.
         has_lists = any(kind.endswith("[]") for kind in types.values())
         groups = f", row_group_size {LIST_ROWS}" if has_lists else ""
         narrow = ", ".join(f'"{name}"::bigint as "{name}"' for name in wide)
@@ -251,27 +251,27 @@ class Warehouse:
         self._execute(parquet_files.copy(query, path, path.parent.name, groups))
 
     def lack(self, name: str) -> str | None:
-        """Why the query `name` has no rows here, and what it would need; None if unknown.
+        """Returns why the query `name` has no rows here and what it needs; None if unknown.
 
-        The first of its `needs` that the experiment does not meet, in the words of needs.yaml.
+        This is its first need that the experiment does not meet, in the words of needs.yaml.
         """
         need = self._unmet(name)
         return f"{need['lacks']}; needed: {need['wants']}" if need else None
 
     def lacks(self, name: str) -> str | None:
-        """The first half of `lack`: what is not there."""
+        """Returns the first half of `lack`: what is missing."""
         need = self._unmet(name)
         return need["lacks"] if need else None
 
     def _unmet(self, name: str) -> dict[str, str] | None:
-        """The first of a query's needs that the experiment does not meet."""
+        """Returns a query's first need that the experiment does not meet."""
         for need in self.catalog.needs(name):
             if not self.select(need["ask"]).item():
                 return need
         return None
 
     def keep_rows(self, name: str) -> None:
-        """Gives the rows of a query the name `figure_rows`, by which its claims read them."""
+        """Creates the view `figure_rows` of a query's rows, which its claims read."""
         with self.reading():
             rows = f"select * from {self.answer(name)}"  # noqa: S608
             self._execute(f"create or replace temp view figure_rows as {rows}")
@@ -286,19 +286,19 @@ class Warehouse:
             self._execute(f"create or replace {kind} {name} as {self.body(name)}")
 
     def body(self, name: str) -> str:
-        """The query that makes a model, or reads files."""
+        """Returns the query that computes a model or reads files."""
         if name in self.catalog.models:
             return self.catalog.models[name]
         if name.startswith(shown.FILES):
             runs = self.select("select run from shown_runs order by run")["run"]
-            # Other programs may write a name as it is.
+            # Other programs may write a name without encoding it.
             folders = {name for run in runs for name in (names.partition("run", run), f"run={run}")}
             table = name.removeprefix(shown.FILES)
             return parquet_files.query_folders(self.tables, table, folders)
         return self._file(name.removeprefix("file_"))
 
     def _file(self, table: str) -> str:
-        """Reads all Parquet files of one kind; no rows where there is none."""
+        """Returns a query over all Parquet files of one table; it has no rows if there is none."""
         if table == "runs":
             every_run = parquet_files.query_files([self.tables / "runs.parquet"])
             if self._only is None:
@@ -313,7 +313,7 @@ class Warehouse:
         return parquet_files.query_folder(self.tables, table)
 
     def _compute(self, name: str) -> None:
-        """Makes a table in Python; all of its rows in one statement, which is much quicker."""
+        """Computes a table in Python; one statement inserts all rows, which is much quicker."""
         self._execute(computed.definition(name).statement)
         if name not in self._computed:
             self._computed |= computed.rows(name, self._frame, self._compared)
@@ -323,7 +323,7 @@ class Warehouse:
             self.connection.execute(f"insert into {name} select {each}", columns)
 
     def _frame(self, sql: str, are_many: bool = False) -> pl.DataFrame:
-        """The rows of a query over what is made."""
+        """Returns the rows of a query over tables that exist already."""
         with self._own_errors():
             return frame(self.connection, sql, are_many)
 
@@ -333,7 +333,7 @@ class Warehouse:
 
     @contextmanager
     def _own_errors(self) -> Iterator[None]:
-        """Errors of DuckDB are those of flowsweep."""
+        """Turns errors of DuckDB into errors of flowsweep."""
         try:
             yield
         except duckdb.OutOfMemoryException:

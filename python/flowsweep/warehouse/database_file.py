@@ -1,12 +1,12 @@
 """results/NAME/NAME.duckdb: what a report was made from, for any program that opens such a file.
 
-In `main` are the rows of every query, as tables; in `models` the runs, points and captures that
-they share; in `files` and `facts` are views over the Parquet files. The paths of the views are
-relative to results/NAME, so that the folder may be moved: whoever is elsewhere sets
-`file_search_path`.
+The schema `main` contains the rows of every query, as tables; `models` the runs, points and
+captures that they share; `files` and `facts` views over the Parquet files. The paths in the views
+are relative to results/NAME, so that the folder may be moved: a program with another working
+directory sets `file_search_path`.
 
-DuckDB 1.4, the release with long support, opens it too. That version has no type for nanoseconds
-with a zone, so times are TIMESTAMP_NS here, in UTC.
+DuckDB 1.4, the long-term support release, opens it too. That version has no type for nanoseconds
+with a time zone, so times are TIMESTAMP_NS here, in UTC.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from flowsweep.warehouse.database import Warehouse
 
-#: Those of which each value is in a table or follows from one row: the same in every writing.
+#: Models whose values are in a table or follow from one row, so that every write gives the same.
 MODELS = ("runs", "points", "point_runs", "hosts", "captures")
 #: The oldest DuckDB that can open the file.
 STORAGE_VERSION = "v1.4.0"
@@ -44,16 +44,16 @@ def write(warehouse: Warehouse) -> Path:
         made = folder / "made.duckdb"
         _copy_tables(warehouse, made)
         _add_views(warehouse, made)
-        # DuckDB writes to a name, and a file appears whole only under a name of its own.
+        # DuckDB writes in place; a copy under a hidden name can replace the old file in one step.
         with outputs.replacing(path) as stream, made.open("rb") as source:
             shutil.copyfileobj(source, stream)
-            # What a killed writer of the older file left would be taken for a part of this one.
+            # DuckDB would replay the log that a killed writer of the older file left.
             path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
     return path
 
 
 def _copy_tables(warehouse: Warehouse, made: Path) -> None:
-    # A fact that is found to be kept, or not, begins another connection.
+    # First, because finding whether facts can be kept may open another connection.
     warehouse.keep_facts()
     connection = warehouse.connection
     tables = {name: warehouse.answer(name) for name in figure_names(warehouse.catalog.folder)}
@@ -64,7 +64,7 @@ def _copy_tables(warehouse: Warehouse, made: Path) -> None:
         f"attach {parquet_files.quote(str(made))} as made (storage_version '{STORAGE_VERSION}')"
     )
     try:
-        # Each transaction waits for the disk.
+        # One transaction, because each waits for the disk.
         connection.begin()
         for name, table in tables.items():
             rows = _with_plain_times(f"from {table}", times.get(table, []))
@@ -75,7 +75,7 @@ def _copy_tables(warehouse: Warehouse, made: Path) -> None:
             connection.execute(f'create table made.models."{name}" as {rows} order by all')
         connection.commit()
     except BaseException:
-        # The file is thrown away: an error of these would hide the one that says why.
+        # The file is discarded: an error here would hide the cause.
         with suppress(duckdb.Error):
             connection.rollback()
             connection.execute("detach made")
@@ -100,7 +100,7 @@ def _add_views(warehouse: Warehouse, made: Path) -> None:
 
 
 def _add_comments(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> None:
-    # There is nothing to optimise in a comment, and to look for it takes half of the time.
+    # A comment needs no optimizer, which would take half of the time.
     connection.execute("pragma disable_optimizer")
     found = connection.execute(
         "select table_name, column_name from duckdb_columns() where schema_name = 'main'"
@@ -112,8 +112,8 @@ def _add_comments(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -
         for column, meaning in about.get("columns", {}).items():
             if column in known:
                 _comment(connection, f'column main."{name}"."{column}"', meaning)
-    # Several times: DuckDB divides its catalog into pieces of 4 KiB, and a mark that lies
-    # across the end of one is not found in the bytes of the file.
+    # Written several times: DuckDB stores its catalog in blocks of 4 KiB, and a search of the file
+    # does not find a mark that crosses a block boundary.
     mark = warehouse.mark()
     for name in MODELS:
         _comment(connection, f'table models."{name}"', mark)
@@ -122,7 +122,7 @@ def _add_comments(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -
 def _find_times(
     connection: duckdb.DuckDBPyConnection, schema: str = "main"
 ) -> dict[str, list[str]]:
-    """Finds the columns that are times with a zone; by the table or view that has them."""
+    """Returns the columns that are times with a zone, by table or view."""
     found = connection.execute(
         "select table_name, list(column_name order by column_index) from duckdb_columns() "
         "where schema_name = ? and data_type = 'TIMESTAMPTZ_NS' group by all",
@@ -132,7 +132,7 @@ def _find_times(
 
 
 def _with_plain_times(query: str, times: Sequence[str]) -> str:
-    """The query with its times as TIMESTAMP_NS: through a number, as a cast heeds the time zone."""
+    """Returns the query with times as TIMESTAMP_NS, via a number: a cast applies the time zone."""
     if not times:
         return query
     plain = ", ".join(f'make_timestamp_ns(epoch_ns("{name}")) as "{name}"' for name in times)
@@ -144,7 +144,7 @@ def _comment(connection: duckdb.DuckDBPyConnection, what: str, words: str) -> No
 
 
 def _files(warehouse: Warehouse) -> dict[str, str]:
-    """A query over the files of each table, from results/<experiment>."""
+    """Returns a query over the files of each table, with paths relative to results/<experiment>."""
     tables = Path(warehouse.tables.name)
     found = {"runs": parquet_files.query_files([tables / "runs.parquet"])}
     for table in sorted(warehouse.catalog.tables):
@@ -153,7 +153,7 @@ def _files(warehouse: Warehouse) -> dict[str, str]:
 
 
 def _facts(warehouse: Warehouse) -> dict[str, str]:
-    """A query over the files of each fact that is kept."""
+    """Returns a query over the files of each fact that is kept."""
     kept = warehouse.directory / FACTS
     return {
         name: parts.view(FACTS, name)

@@ -1,14 +1,14 @@
 """What the figures need of each run, aggregated once and kept in results/<experiment>/facts.
 
-A fact is a query of reports/facts whose rows of a run follow from that run's tables and record
-alone. It is made of some runs at a time, by a warehouse that sees no others, and written to
-facts/<fact>/<part>-<SQL>.parquet: a part holds the rows of some runs. facts/parts.json says of
-which, and from which files of theirs. What differs from that is made anew: of a run whose files
-differ, all facts; of a fact whose SQL differs, that fact of all runs. Small parts are joined, so
-that few files are opened.
+A fact is a query of reports/facts; its rows for a run depend only on that run's tables and record.
+A warehouse that reads some of the runs computes their facts and writes them to
+facts/<fact>/<part>-<SQL>.parquet: a part contains the rows of these runs. facts/parts.json lists
+the runs of each part and the signatures of their files. If a run's files differ from it, all facts
+of the run are recomputed; if a fact's SQL differs, that fact of all runs. Small parts are joined,
+so that few files are opened.
 
-The folder is replaced as a whole (`file_sets`), by one that has what is new, and links to the files
-that stay: no file in it ever changes, and whoever reads it finds the parts of one list.
+The folder is replaced as a whole (`file_sets`): the new one contains the new files and hard links
+to the unchanged ones. No file in it ever changes, and a reader always sees the parts of one list.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from flowsweep.warehouse import parts as parts_file
 from flowsweep.warehouse.parts import PARTS, Part, PartList
 from flowsweep.warehouse.signatures import Inputs
 
-#: Runs that are aggregated at once: so many, and so many bytes of their tables.
+#: The most runs that are aggregated at once, and the most bytes of their tables.
 BATCH_RUNS, BATCH_BYTES = 256, 24_000_000
-#: Parts are of one class if the logarithms of their runs to this base have one whole part. Of a
-#: class with more than `CLASS_PARTS` parts all are joined to one.
+#: Parts are in one class if the logarithms to this base of their numbers of runs have the same
+#: integer part. A class with more than `CLASS_PARTS` parts is joined into one part.
 CLASS_BASE, CLASS_PARTS = 8, 8
-#: Attempts to make all facts while another process keeps making others.
+#: Attempts to complete the facts while another process keeps replacing them.
 TRIES = 100
 
 #: Writes facts of some runs: names of facts, the runs, the path of each fact's file.
@@ -50,7 +50,7 @@ class Kept:
 
     Args:
         directory: results/<experiment>.
-        digests: Of the SQL of each fact, with all that it reads.
+        digests: The digest of each fact's SQL and of all that it reads.
         make: See `Make`.
         copy: See `Copy`.
     """
@@ -58,34 +58,34 @@ class Kept:
     def __init__(self, directory: Path, digests: Mapping[str, str], make: Make, copy: Copy) -> None:
         self._directory = directory
         self._folder = directory / FACTS
-        #: The folder of the files that are meant: the kept one, or the one that takes its place.
+        #: The folder of the files: the current one, or the one that will replace it.
         self._at = self._folder
         self._digests = dict(digests)
         self._make, self._copy = make, copy
         self._parts: list[Part] = []
         self._state = ""
-        #: Facts that are there, of every part.
+        #: Facts that every part has.
         self._held: set[str] = set()
         #: Files that were found whole.
         self._whole: set[Path] = set()
 
     def query(self, fact: str) -> str | None:
-        """A query over the rows of a fact; None where there is no run."""
+        """Returns a query over the rows of a fact; None if there are no runs."""
         return self._rows(fact, self._parts) if self._parts else None
 
     @contextmanager
     def reading(
         self, needed: Collection[str], state: str, wanted: Callable[[], Inputs]
     ) -> Iterator[bool]:
-        """Facts of all runs are there, and stay while this is entered.
+        """Computes missing facts of all runs, and locks the facts against writers in the block.
 
         Args:
-            needed: These facts; others are made when they are needed.
-            state: Of the tables: where it is the one of the last time, no signature is asked for.
-            wanted: The runs, and what their facts must be made from.
+            needed: The facts that must exist; others are computed when needed.
+            state: The state of the tables: if it is unchanged, `wanted` is not called.
+            wanted: Returns the runs and the signatures that their facts must match.
 
         Yields:
-            Whether they are kept; false where this user cannot keep them there.
+            Whether the facts are kept; false if this user cannot store them there.
         """
         tries = 0 if self._folder.is_symlink() else TRIES
         while tries and os.access(self._directory, os.R_OK | os.X_OK):
@@ -104,9 +104,9 @@ class Kept:
         yield False
 
     def _update(self, needed: Collection[str], state: str, wanted: Inputs) -> bool:
-        """Replaces the folder by one with the facts of a batch of runs more; whether that is all.
+        """Adds the facts of one more batch of runs to the folder; returns whether all are there.
 
-        A process that is stopped continues there, not at the first run.
+        After an interruption, the next process continues with the next batch.
         """
         with file_sets.file_set(
             self._directory, FACTS, [FACTS], is_alone=False, place=staging.inside
@@ -139,7 +139,7 @@ class Kept:
         return is_all
 
     def _without(self, part: Part, signatures: Mapping[str, str]) -> Part | None:
-        """A part without the runs that differ; None where it has no others."""
+        """Returns a part without the runs whose signatures differ; None if no run is left."""
         left = {run: sign for run, sign in part.runs.items() if signatures.get(run) == sign}
         if not left or left == part.runs:
             return part if left else None
@@ -147,7 +147,7 @@ class Kept:
         return self._joined([part], left, f" where run in ({runs})")
 
     def _fill(self, part: Part, facts: Sequence[str], inputs: Inputs) -> None:
-        """Makes facts of the runs of a part, in batches."""
+        """Computes facts for the runs of a part, in batches."""
         batches = list(_batches([*part.runs], inputs.sizes))
         pieces = [Part(os.urandom(8).hex(), dict.fromkeys(runs, "")) for runs in batches]
         for piece in pieces if len(pieces) > 1 else [part]:
@@ -158,14 +158,14 @@ class Kept:
             self._copy(self._rows(fact, pieces), self._file(fact, part))
 
     def _join_small(self) -> None:
-        """Joins the parts of a class that has too many; their class may have one too many then."""
+        """Joins the parts of a class with too many, until no class has too many."""
         while crowded := self._crowded():
             runs = {run: sign for part in crowded for run, sign in part.runs.items()}
             joined = self._joined(crowded, runs)
             self._parts = [part for part in self._parts if part not in crowded] + [joined]
 
     def _joined(self, parts: Sequence[Part], runs: dict[str, str], which: str = "") -> Part:
-        """A part with the rows of others, those of `which` alone."""
+        """Writes a part with the rows of others, filtered by the SQL `which`, and returns it."""
         joined = Part(os.urandom(8).hex(), runs)
         for fact in self._held:
             self._copy(f"{self._rows(fact, parts)}{which}", self._file(fact, joined))
@@ -178,7 +178,7 @@ class Kept:
         return next((parts for parts in classes.values() if len(parts) > CLASS_PARTS), [])
 
     def _rows(self, fact: str, parts: Sequence[Part]) -> str:
-        """The rows of a fact in some parts, as a query."""
+        """Returns a query over the rows of a fact in some parts."""
         return parquet_files.query_plain([self._file(fact, part) for part in parts])
 
     def _file(self, fact: str, part: Part) -> Path:
@@ -188,7 +188,7 @@ class Kept:
         return {self._file(fact, part) for fact in self._held for part in self._parts}
 
     def _read(self) -> None:
-        """What parts.json says of parts whose files are whole."""
+        """Reads from parts.json the parts whose files are complete."""
         self._at = self._folder
         listed = parts_file.read(self._folder)
         self._held = {fact for fact, sql in self._digests.items() if listed.facts.get(fact) == sql}
@@ -196,14 +196,14 @@ class Kept:
         self._state = listed.state if len(self._parts) == len(listed.parts) else ""
 
     def _is_whole(self, part: Part) -> bool:
-        """Whether all files of a part can be opened; each is looked at once."""
+        """Returns whether all files of a part are complete; each file is checked once."""
         files = {self._file(fact, part) for fact in self._held}
         is_whole = parts_file.are_whole([*files - self._whole])
         self._whole |= files if is_whole else set()
         return is_whole
 
     def _write(self, state: str) -> None:
-        """Lists the parts, and removes the files of others."""
+        """Writes parts.json, and removes the files of other parts."""
         kept = self._files()
         for path in self._at.glob("*/*"):
             if path not in kept:
@@ -213,12 +213,12 @@ class Kept:
         outputs.write_file(self._at / PARTS, parts_file.text_of(listed))
 
     def remove_damaged(self, connection: duckdb.DuckDBPyConnection) -> list[Path]:
-        """Removes files of facts that cannot be read to their end, so that they are made anew."""
+        """Removes files of facts that cannot be read completely, so that they are rebuilt."""
         found = []
         for path in sorted(self._folder.glob("*/*.parquet")):
             try:
                 rows = parquet_files.query_plain([path])
-                # A count would be answered from the footer alone.
+                # A count would read the footer alone.
                 connection.execute(f"select bit_xor(hash(fact)) from ({rows}) as fact")  # noqa: S608
             except duckdb.Error:
                 found.append(path)
@@ -229,7 +229,7 @@ class Kept:
 
 
 def _link(file: Path, place: Path) -> None:
-    """Gives a file another name; a copy gets it where the file system has no hard links."""
+    """Makes a hard link, or a copy if the file system has no hard links."""
     try:
         place.hardlink_to(file)
     except OSError:
@@ -237,7 +237,7 @@ def _link(file: Path, place: Path) -> None:
 
 
 def _batches(runs: Sequence[str], sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """The runs in groups that are aggregated at once."""
+    """Yields the runs in groups that are aggregated at once."""
     batch: list[str] = []
     size = 0
     for run in runs:

@@ -1,4 +1,4 @@
-"""Where the questions are, and what the `.yaml` beside each says of it."""
+"""Finds the SQL files of the questions and the `.yaml` files that describe them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import yaml
 
 from flowsweep.experiment import axes
 
-#: In `columns` it stands for the columns of the model `points`, as in the SQL beside it.
+#: In `columns` it stands for the columns of the model `points`, as in the question's SQL.
 POINT = "points.*"
 
 
 def paths(folder: Path) -> dict[str, Path]:
-    """The SQL of each question by its name, sorted: the general ones and those of single papers.
+    """Returns the SQL file of each question by name, sorted: general ones and those of papers.
 
     Args:
         folder: The folder `reports`.
@@ -30,19 +30,19 @@ def paths(folder: Path) -> dict[str, Path]:
 
 @cache
 def _list_paper_folders(papers: Path, _changed_ns: int) -> tuple[Path, ...]:
-    """The folder of each paper's questions, which need not exist."""
+    """Returns the folder of each paper's questions, which need not exist."""
     return tuple(paper / "figures" for paper in sorted(papers.glob("*/")))
 
 
 @cache
 def _find_paths(folders: tuple[tuple[Path, int], ...]) -> dict[str, Path]:
-    # A report asks for them hundreds of times. Folders have their times, as files may be added.
+    # Cached: a report calls this hundreds of times. A new file changes its folder's mtime.
     found = [path for folder, _ in folders for path in folder.glob("*.sql")]
     return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
 
 
 def read_description(folder: Path, name: str) -> dict[str, Any]:
-    """The YAML of a figure, with the columns of the point spelled out; empty if there is none.
+    """Returns a figure's YAML, with the columns of the point spelled out; empty if it has none.
 
     Args:
         folder: The folder `reports`.
@@ -55,7 +55,7 @@ def read_description(folder: Path, name: str) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """One of the YAML files in reports/, not to be changed; empty if there is none."""
+    """Returns a YAML file of reports/, which callers must not modify; empty if it is missing."""
     found = _load(path.read_text(encoding="utf-8")) if path.is_file() else None
     return found if isinstance(found, dict) else {}
 
@@ -67,7 +67,7 @@ def _load(text: str) -> Any:
 
 
 def _spelled_out(columns: dict[str, str]) -> dict[str, str]:
-    """A column that the figure has of its own is not that of the point."""
+    """Replaces `POINT` by the point's columns, except those that the figure describes itself."""
     spelled: dict[str, str] = {}
     for column, meaning in columns.items():
         if column == POINT:
@@ -80,7 +80,7 @@ def _spelled_out(columns: dict[str, str]) -> dict[str, str]:
 
 
 def point_columns() -> dict[str, str]:
-    """What the columns of a point in the rows of a query mean, in order."""
+    """Returns the meaning of each column of a point in the rows of a query, in order."""
     found = {
         "app": "the application's name",
         "problem": "its parameters",

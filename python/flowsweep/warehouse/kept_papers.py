@@ -1,12 +1,12 @@
-"""The kept rows of whole experiments, judged by the rules of today.
+"""Judges the kept rows of whole experiments by the current rules.
 
     python -m flowsweep.warehouse.kept_papers              counts before and after, by paper
     python -m flowsweep.warehouse.kept_papers das3         each value of `das3` and its verdict
 
-`reports/papers/measured/<experiment>` has rows of queries as they were when the experiment was run;
-the packets behind them are gone. `published.csv` has the values as they were, but for those that
-answer another question today (`superseded.yaml`); what it has not is made of the other rows, where
-the SQL of an item can do that.
+`reports/papers/measured/<experiment>` contains rows of queries from when the experiment was run;
+the packets behind them are gone. `published.csv` contains the values of that time; the values in
+`superseded.yaml` answer another question today and are ignored. Missing values are computed from
+the other rows, where the SQL of an item can do that.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from flowsweep.warehouse.macros import Macros
 from flowsweep.warehouse.order import in_order, table_names
 from flowsweep.warehouse.values import frame
 
-#: Why a value that no kept row has is not here.
+#: Why a value is missing that no kept row contains.
 NOT_YET = "it is not measured yet: the whole experiment was run before it was asked for"
-#: What names a value.
+#: The columns that identify a value.
 KEYS = ("paper", "item", "key")
 #: Verdicts that are counted, the best first.
 COUNTED = ("reproduced", "same shape", "not reproduced", "not measured yet", "not here")
 
 
 def folders() -> list[Path]:
-    """Those of the experiments whose rows are kept."""
+    """Returns the folders of the experiments whose rows are kept."""
     return sorted(path.parent for path in _measured().glob("*/published.csv"))
 
 
@@ -43,23 +43,23 @@ def _measured() -> Path:
 
 
 def rows(folder: Path, query: str = "published") -> pl.DataFrame:
-    """The rows of a query about papers: what it gives today for a whole experiment.
+    """Returns the rows of a query about papers, as it gives them today for a whole experiment.
 
     Args:
         folder: reports/papers/measured/<experiment>.
-        query: Name of one that reads the models of `warehouse.papers` alone.
+        query: The name of a query that reads only models of `warehouse.papers`.
     """
     text = figures.paths(content.folder("reports"))[query].read_text(encoding="utf-8")
     return frame(_make(folder), text)
 
 
 def model(folder: Path, name: str) -> pl.DataFrame:
-    """The rows of a model that is made of kept rows: `<name>.sql` beside the folders."""
+    """Returns the rows of a model over kept rows: `<name>.sql` next to the folders."""
     return frame(_make(folder), f"select * from {name}")  # noqa: S608 - a name of a file
 
 
 def _make(folder: Path) -> duckdb.DuckDBPyConnection:
-    """A database with all that the kept rows of an experiment give."""
+    """Returns a database with the models that the kept rows of an experiment allow."""
     reports = content.folder("reports")
     experiment = content.folder("workflows") / "experiments" / f"{folder.name}.yaml"
     named = about(experiment.read_text(encoding="utf-8")).papers
@@ -83,7 +83,7 @@ def _is_of(model: str, named: tuple[str, ...]) -> bool:
 
 
 def _load(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """The kept rows as the tables by which an item's SQL calls them."""
+    """Loads the kept rows as tables, under the names that an item's SQL uses."""
     for path in sorted(folder.glob("*.csv")):
         name = "kept_values" if path.stem == "published" else f"figure_{path.stem}"
         place = parquet_files.quote(str(path))
@@ -94,13 +94,13 @@ def _load(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
                 "delete from kept_values where paper = $1 and item = $2 and list_contains($3, key)",
                 [paper, item, keys],
             )
-    # What models have in place of packets.
+    # Models that replace those over packets.
     for path in sorted(_measured().glob("*.sql")):
         _try_to_make(connection, path.stem, path.read_text(encoding="utf-8"))
 
 
 def _make_items(connection: duckdb.DuckDBPyConnection, texts: dict[str, str]) -> None:
-    """Makes the experiment's value for each item, from the kept rows where they have it."""
+    """Creates a table of values for each item; kept values replace computed ones."""
     reads = {name: {*table_names(text)} & texts.keys() - {name} for name, text in texts.items()}
     named = connection.execute("select distinct paper, item from paper_items").fetchall()
     items = {f"{paper}_{papers.stem_of(item)}": (paper, item) for paper, item in named}
@@ -112,12 +112,12 @@ def _make_items(connection: duckdb.DuckDBPyConnection, texts: dict[str, str]) ->
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, name: str, item: tuple[str, str]) -> None:
-    """Puts the values that were kept before those that could be made of kept rows."""
+    """Replaces computed values by the kept ones, and explains missing values."""
     kept = "from kept_values where paper = $1 and item = $2"
     valued = f"{kept} and ours is not null"
     remove = f"delete from {name} where ours is null or key in (select key {valued})"  # noqa: S608
     insert = f"insert into {name} select key, ours::double {valued}"
-    # One that was kept without a value was asked for, and was not here.
+    # A key that was kept without a value was asked for, but the experiment did not have it.
     explain = (
         f"update paper_items set absent = '{NOT_YET}' where paper = $1 and item = $2 "  # noqa: S608
         f"and key not in (select key from {name} union all select key {kept})"
@@ -127,7 +127,7 @@ def _fill(connection: duckdb.DuckDBPyConnection, name: str, item: tuple[str, str
 
 
 def _try_to_make(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> bool:
-    """Whether all that a query reads is among what was kept."""
+    """Creates a table; returns false if the query reads a table that was not kept."""
     try:
         connection.execute(f"create table {name} as {sql}")
     except duckdb.CatalogException:
@@ -136,20 +136,20 @@ def _try_to_make(connection: duckdb.DuckDBPyConnection, name: str, sql: str) -> 
 
 
 def kind(verdict: str) -> str:
-    """The verdict without its reason; what is not judged is `aside`."""
+    """Returns the verdict without its reason; `aside` if the value is not judged."""
     if NOT_YET in verdict:
         return "not measured yet"
     return next((one for one in COUNTED if verdict.startswith(one)), "aside")
 
 
 def counts() -> pl.DataFrame:
-    """Verdicts as they were and as they are, by paper: the better one, where two files have both.
+    """Returns old and new verdicts by paper; of a value in two files, the better verdict.
 
-    Values that are not judged today are in neither.
+    A value that is not judged today has no old verdict, and is `aside` in the new ones.
     """
     then = pl.concat([_read(folder) for folder in folders()])
     every = pl.concat([rows(folder).select(*KEYS, "verdict", "rule") for folder in folders()])
-    # Where ours is not here the verdict says that first.
+    # For a missing value, the verdict says that first.
     is_aside = pl.col("rule").str.starts_with("not judged").fill_null(False)
     now = every.with_columns(verdict=pl.when(is_aside).then(pl.lit("aside")).otherwise("verdict"))
     now = now.drop("rule")
@@ -166,7 +166,7 @@ def _read(folder: Path) -> pl.DataFrame:
 
 
 def _best(which: pl.DataFrame) -> pl.DataFrame:
-    """Number of values by paper and kind of verdict."""
+    """Returns the number of values by paper and kind of verdict."""
     order = [*COUNTED, "aside"]
     return (
         which.with_columns(kind=pl.col("verdict").map_elements(kind, pl.String))
@@ -180,7 +180,7 @@ def _best(which: pl.DataFrame) -> pl.DataFrame:
 
 
 def table() -> str:
-    """The counts as a table in Markdown."""
+    """Returns the counts as a Markdown table."""
     found = {
         (row["paper"], row["when"], row["kind"]): row["len"]
         for row in counts().iter_rows(named=True)
@@ -207,7 +207,7 @@ def table() -> str:
 
 
 def main(names: list[str]) -> None:
-    """Prints what the module's head says."""
+    """Prints the counts, or the rows of the named experiments."""
     if not names:
         print(table())
     for folder in (one for one in folders() if one.name in names):

@@ -1,4 +1,4 @@
-"""The macros of the SQL in reports/: which there are, and which of them a text uses."""
+"""Reads the SQL macros of reports/, and finds those that a query uses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Macros:
         }
 
     def used(self, texts: Iterable[str]) -> dict[str, str]:
-        """The macros that these texts call, directly or through others, sorted by name."""
+        """Returns the macros that these texts call, also indirectly, sorted by name."""
         found: set[str] = set()
         waiting = list(texts)
         while waiting:
@@ -44,5 +44,5 @@ class Macros:
 
 @functools.lru_cache(maxsize=1_024)  # a model is read by many facts
 def _find_called(sql: str) -> frozenset[str]:
-    """Names with a parenthesis behind them: what may be a macro."""
+    """Returns the names that a parenthesis follows: possible macro calls."""
     return frozenset(re.findall(r"\b([a-z_]+)\(", sql))

@@ -1,10 +1,10 @@
-"""The model `name_pairs`: points that differ in a name alone, as SQL."""
+"""The SQL of the model `name_pairs`: points that differ only in a name."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-# The SQL is made of the names in axes.py alone.
+# The SQL is built only from names in axes.py.
 # ruff: noqa: S608
 from flowsweep.experiment.axes import AXES, columns, in_points
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def name_pairs() -> str:
-    """One row per axis of names and point with another name than the baseline; a model's text."""
+    """Returns the SQL: per axis of names, the points whose name differs from the baseline's."""
     pairs = "\n    union all by name\n".join(
         _pairs(axis, column)
         for axis in in_points()

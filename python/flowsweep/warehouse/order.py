@@ -8,18 +8,18 @@ import re
 from flowsweep.errors import FlowsweepError
 
 
-@functools.lru_cache(maxsize=1_024)  # each model is searched for several warehouses of a process
+@functools.lru_cache(maxsize=1_024)  # several warehouses of a process search the same models
 def table_names(sql: str) -> frozenset[str]:
-    """Names that follow `from` or `join`: the tables a query reads."""
+    """Returns the names that follow `from` or `join`: the tables that a query reads."""
     code = re.sub(r"--[^\n]*", "", sql)
     return frozenset(re.findall(r"\b(?:from|join)\s+([a-z_][a-z0-9_]*)", code))
 
 
 def in_order(reads: dict[str, set[str]]) -> list[str]:
-    """The names, so that each comes after all that it reads.
+    """Returns the names in an order in which each comes after all that it reads.
 
     Raises:
-        FlowsweepError: Two of them read each other.
+        FlowsweepError: The names read each other in a circle.
     """
     done: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The values that a paper states: reports/papers/<paper>/items.yaml, which the README explains."""
+"""Reads the values that a paper states from reports/papers/<paper>/items.yaml; see the README."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COLUMNS = {
     "drawn": "json",
 }
 NO_RUN = "no run of this experiment that counts has it"
-#: Values that are shown and not judged, and why not.
+#: Reasons why a value is shown but not judged.
 ASIDE = {
     "set-up": "the experiment file sets it, or it holds by construction",
     "fitted": "ours was fitted to it",
@@ -53,7 +53,7 @@ Cell = dict[str, Any]
 
 
 def cells(folder: Path) -> list[Cell]:
-    """All that a paper states, in its order: one mapping of `COLUMNS` for each value.
+    """Returns all values that a paper states, in its order, each as a mapping of `COLUMNS`.
 
     Args:
         folder: reports/papers/<paper>.
@@ -77,7 +77,7 @@ def _cell(paper: str, place: int, item: str, merged: Cell, fields: Cell) -> Cell
         return None if words is None else words.format(**fields)
 
     def find_text(name: str) -> str | None:
-        """A text of all values of the row, or of some of them by their names."""
+        """Returns the text for this value: one for the whole row, or one by the value's name."""
         given = merged.get(name)
         words: str | None = given.get(fields["value"]) if isinstance(given, dict) else given
         return words
@@ -85,7 +85,7 @@ def _cell(paper: str, place: int, item: str, merged: Cell, fields: Cell) -> Cell
     reproduced, shape = merged.get("reproduced") or {}, merged.get("same_shape") or {}
 
     def number(rule: dict[str, Any], name: str) -> float | None:
-        """A number, or the field of the row that has it."""
+        """Returns the number that a rule gives, directly or as the name of a field of the row."""
         given = rule.get(name)
         return fields[given] if isinstance(given, str) else given
 
@@ -125,14 +125,14 @@ def _cell(paper: str, place: int, item: str, merged: Cell, fields: Cell) -> Cell
 
 
 def _drawn(place: dict[str, str] | None, fields: Cell) -> str | None:
-    """Where in a figure a value stands, as JSON; None where its item is in none."""
+    """Returns the place of a value in a figure, as JSON; None if its item is in none."""
     if place is None:
         return None
     return json.dumps({name: text.format(**fields) for name, text in place.items()})
 
 
 def _rule(cell: Cell, why: str | None) -> str | None:
-    """How the verdict on a value is found, in words, and why so."""
+    """Returns the rule for the verdict on a value in words, with its reason."""
     if cell["aside"] is not None:
         return f"not judged: {ASIDE[cell['aside']]}"
     if cell["contradiction"] is not None:
@@ -144,7 +144,7 @@ def _rule(cell: Cell, why: str | None) -> str | None:
 
 
 def _sizes(cell: Cell) -> Iterator[str]:
-    """Rules about a value alone."""
+    """Yields the rules about a single value."""
     if cell["within"] is not None:
         scaled = "" if cell["scale"] == 1 else f" of {cell['scale']:g} times the published"
         yield f"reproduced: within {100 * cell['within']:g} %{scaled}"
@@ -159,7 +159,7 @@ def _sizes(cell: Cell) -> Iterator[str]:
 
 
 def _shapes(cell: Cell) -> Iterator[str]:
-    """Rules about a value beside others, or smaller by a factor."""
+    """Yields the rules that compare a value with others, or with a scaled published value."""
     if cell["shape_to"] is not None:
         yield (
             f"same shape: over that of {cell['shape_to']} as published, "

@@ -1,7 +1,7 @@
-"""Papers whose numbers stand beside ours, as models of the warehouse.
+"""Warehouse models that compare an experiment's values with those of papers.
 
-`reports/papers/<paper>/items.yaml` has what a paper says, `<item>.sql` beside it what this
-experiment has in its place, and `answer.sql` words what these values answer to its question. An
+`reports/papers/<paper>/items.yaml` contains the values of a paper, `<item>.sql` next to it queries
+this experiment's values, and `answer.sql` puts their answer to the paper's question into words. An
 experiment names its papers in `papers` of its file.
 """
 
@@ -23,17 +23,17 @@ from flowsweep.warehouse.values import literal
 
 
 def models(folder: Path, directory: Path) -> dict[str, str]:
-    """What the papers say, which of them this experiment belongs to, and what it has.
+    """Returns the models of all papers' values and of the experiment's own ones.
 
     Args:
         folder: The folder `reports`.
-        directory: results/<experiment>, with experiment.yaml inside where there is one.
+        directory: results/<experiment>, which may contain experiment.yaml.
     """
     return models_of(folder, _papers(directory))
 
 
 def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
-    """The same of an experiment that names these papers.
+    """Returns the same models for an experiment that names these papers.
 
     The SQL of an item may read the rows of a figure: `figure_x` is the query x.
     """
@@ -64,7 +64,7 @@ def models_of(folder: Path, named: Collection[str]) -> dict[str, str]:
 
 
 def _papers(directory: Path) -> tuple[str, ...]:
-    """Those that the experiment's file names; a file that cannot be read stops no query."""
+    """Returns the papers that the experiment's file names; none if the file cannot be read."""
     try:
         return about(inputs.read_text(directory / "experiment.yaml", "an experiment file")).papers
     except FlowsweepError:
@@ -72,7 +72,7 @@ def _papers(directory: Path) -> tuple[str, ...]:
 
 
 def stem_of(item: str) -> str:
-    """The name of the file with an item's SQL: `section_3_1_1` of `section 3.1.1`."""
+    """Returns the name of the file with an item's SQL: `section_3_1_1` for `section 3.1.1`."""
     return re.sub(r"[^a-z0-9]+", "_", item.lower())
 
 
@@ -85,7 +85,7 @@ def _list_named(papers: list[str]) -> str:
 
 
 def _values(found: list[tuple[str, str, str]]) -> str:
-    """The answers to all items of the experiment's papers: paper, item and model of each."""
+    """Returns the SQL of the experiment's values for all items: paper, item and model of each."""
     parts = [
         f"select\n    {literal(paper)} as paper,\n    {literal(item)} as item,\n"
         f"    key,\n    ours::double as ours,\nfrom {model}"
@@ -106,7 +106,7 @@ def _values(found: list[tuple[str, str, str]]) -> str:
 
 
 def _questions(papers: Path, chosen: list[str]) -> str:
-    """What each paper of the experiment asks and answers, and what differs here."""
+    """Returns the SQL of what each paper asks and answers, and what differs here."""
     names = ("title", "question", "answer", "differs")
     stated = [figures.read(papers / paper / "items.yaml") for paper in chosen]
     rows = [
@@ -115,7 +115,7 @@ def _questions(papers: Path, chosen: list[str]) -> str:
     ]
     columns = ("paper", "title", "question", "published", "set_up_differs_in")
     typed = "".join(f"    {name}::varchar as {name},\n" for name in columns)
-    # Without a paper there is a row that is none.
+    # `values` needs a row; the query below drops it.
     values = ",\n    ".join(rows or ["(null, null, null, null, null)"])
     return (
         "-- One row per paper of the experiment: title, question, answer, and what differs here.\n"
@@ -125,7 +125,7 @@ def _questions(papers: Path, chosen: list[str]) -> str:
 
 
 def _answers(answered: list[str]) -> str:
-    """What the values of this experiment answer, in words; null where they are not here."""
+    """Returns the SQL of the experiment's answers in words; null where values are missing."""
     parts = [
         f"select {literal(paper)} as paper, ours from {paper}_answer"  # noqa: S608 - of a folder
         for paper in answered
@@ -135,16 +135,16 @@ def _answers(answered: list[str]) -> str:
     return f"-- One row per paper of the experiment: our answer to its question.\n{every}\n"
 
 
-@functools.lru_cache(maxsize=4)  # several warehouses of a process read the same
+@functools.lru_cache(maxsize=4)  # several warehouses of a process read the same papers
 def _state(
     papers: Path, known: tuple[str, ...], _texts: tuple[str, ...]
 ) -> tuple[str, dict[tuple[str, str], str]]:
-    """The cells of all papers as SQL, and the name of each item by paper and stem.
+    """Returns the cells of all papers as SQL, and the name of each item by paper and stem.
 
     Args:
         papers: The folder reports/papers.
         known: The papers.
-        _texts: The text of each paper's items.yaml: with another one, this is made anew.
+        _texts: The text of each paper's items.yaml: it is part of the cache's key.
     """
     cells = [cell for paper in known for cell in paper_items.cells(papers / paper)]
     items = {(cell["paper"], stem_of(cell["item"])): cell["item"] for cell in cells}
@@ -152,7 +152,7 @@ def _state(
 
 
 def _sql(found: list[Cell]) -> str:
-    """The cells of all papers as SQL: one text, as DuckDB takes ten times as long for literals."""
+    """Returns the cells as SQL with one JSON text: literals would take DuckDB ten times as long."""
     rows = json.dumps([{name: cell.get(name) for name in COLUMNS} for cell in found])
     shape = {name: "varchar" if kind == "json" else kind for name, kind in COLUMNS.items()}
     typed = ",\n    ".join(f'one."{name}"::{kind} as "{name}"' for name, kind in COLUMNS.items())

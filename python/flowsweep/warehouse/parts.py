@@ -1,6 +1,6 @@
-"""facts/parts.json: which files of facts count, and the rows of which runs are in them.
+"""facts/parts.json: lists the valid files of facts and the runs whose rows they contain.
 
-Facts are a cache. What is not as this file says, or cannot be read, is made anew.
+Facts are a cache. Entries that do not match this file, or cannot be read, are rebuilt.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from flowsweep.warehouse.signatures import Signatures  # noqa: TC001 - pydantic 
 
 PARTS = "parts.json"
 MAX_PARTS_BYTES = 1 << 28
-#: Of the way in which facts are kept: what was kept in another way is made anew.
+#: The version of the layout: facts of another version are rebuilt.
 FORMAT: Literal[2] = 2
-#: The names of the files, as a pattern of DuckDB.
+#: The names of the files, as a DuckDB glob pattern.
 WHOLE = f"{'?' * 16}-{'?' * 16}.parquet"
-#: Rows of a fact that count, for who has no more than DuckDB and the folder.
+#: The valid rows of a fact, for a reader that has only DuckDB and the folder.
 _ROWS = """\
 with listed as (select content::json as listed from read_text('{folder}/{parts}')),
 part as (
@@ -47,8 +47,8 @@ class Part:
     """The rows of some runs, one file of each fact.
 
     Attributes:
-        name: Of its files. A folder from elsewhere shall lead to no other ones.
-        runs: The runs, with the signature of what their rows were made from.
+        name: The prefix of its files' names. The pattern rejects paths in a foreign parts.json.
+        runs: The runs, with the signature of the files that their rows were computed from.
     """
 
     name: Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
@@ -57,10 +57,10 @@ class Part:
 
 @dataclass
 class PartList:
-    """What the file says.
+    """The content of the file.
 
     Attributes:
-        state: Of the tables, when all was made of them.
+        state: The state of the tables when their facts were complete; empty before.
         facts: The digest of the SQL of each fact that every part has.
     """
 
@@ -76,31 +76,31 @@ def _kind() -> TypeAdapter[PartList]:
 
 
 def read(folder: Path) -> PartList:
-    """What the file in a folder says; nothing where it is not there, or is damaged."""
+    """Returns the list of a folder; an empty list if the file is missing or damaged."""
     with suppress(FlowsweepError, ValueError):
         text = inputs.read_text(folder / PARTS, "a list of parts", MAX_PARTS_BYTES)
         listed = _kind().validate_json(text, strict=True)
         names = [part.name for part in listed.parts]
         live = [run for part in listed.parts for run in part.runs]
-        # Nothing counts twice.
+        # A repeated part or run would give rows twice.
         if all(len({*some}) == len(some) for some in (names, live)):
             return listed
     return PartList()
 
 
 def text_of(listed: PartList) -> bytes:
-    """The content of the file."""
+    """Returns the content of the file."""
     return _kind().dump_json(listed)
 
 
 def are_whole(paths: Sequence[Path]) -> bool:
-    """Whether all these files are there and end as tables of flowsweep do."""
+    """Returns whether all these files exist and end like tables of flowsweep."""
     with suppress(OSError):
         return all(map(is_table, paths))
     return False
 
 
 def view(folder: str, fact: str) -> str:
-    """A query over the rows of a fact that count when it is asked, by a path to the folder."""
+    """Returns a query over the rows of a fact that are valid when the query runs."""
     words: Mapping[str, Any] = {"folder": folder, "fact": fact, "parts": PARTS, "files": WHOLE}
     return _ROWS.format(**words)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def check_folder(directory: Path) -> None:
-    """Raises unless a folder has the tables of an experiment, and that of its runs."""
+    """Raises unless a folder contains an experiment's tables, including `runs`."""
     tables = directory / "tables"
     if not directory.exists():
         raise FlowsweepError(
@@ -39,7 +39,7 @@ def check_folder(directory: Path) -> None:
 
 
 def replaced(tables: Path) -> FlowsweepError:
-    """Another program wrote the tables while they were read."""
+    """Returns the error for tables that another program wrote while they were read."""
     return FlowsweepError(
         f"{tables}: the tables were replaced while they were read",
         expected="those of one writing",
@@ -48,7 +48,7 @@ def replaced(tables: Path) -> FlowsweepError:
 
 
 def damaged(path: Path, error: duckdb.Error) -> FlowsweepError:
-    """A file that flowsweep wrote was damaged, and is removed."""
+    """Returns the error for a damaged file of flowsweep, which was removed."""
     return FlowsweepError(
         f"{path}: damaged",
         found=str(error).splitlines()[0],
@@ -58,7 +58,7 @@ def damaged(path: Path, error: duckdb.Error) -> FlowsweepError:
 
 
 def unreadable(directory: Path, error: duckdb.Error) -> FlowsweepError:
-    """DuckDB refuses a query over the tables."""
+    """Returns the error for a query over the tables that DuckDB refused."""
     return FlowsweepError(
         f"{directory}: the tables cannot be queried",
         found=str(error).splitlines()[0],

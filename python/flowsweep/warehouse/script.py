@@ -1,4 +1,4 @@
-"""Writes all SQL from the Parquet files to the rows of a query as one script."""
+"""Writes one script with all SQL from the Parquet files to the rows of a query."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def write_script(warehouse: Warehouse, name: str) -> str:
-    """The script of the query `name`; plain `duckdb` runs it."""
+    """Returns the script of the query `name`, which plain `duckdb` can run."""
     catalog = warehouse.catalog
     query = catalog.sql(name)
     wanted = catalog.closure(query)
-    # A line end in the name of a folder would end the comment.
+    # A newline in the name of the folder would end the comment.
     folder = printing.line(str(warehouse.directory))
     parts = [
         f"-- {name} of {folder}: the whole way from the Parquet files to the rows.",
@@ -31,12 +31,12 @@ def write_script(warehouse: Warehouse, name: str) -> str:
 
 
 def _statement(warehouse: Warehouse, name: str) -> str:
-    """A table, not a view: a question may name a model several times."""
+    """Returns a statement that creates a table, as a question may name a model several times."""
     return f"create or replace temp table {name} as\n{warehouse.body(name).strip()};"
 
 
 def _values(warehouse: Warehouse, table: str) -> str:
-    """A computed table as SQL text, for a script that must stand alone."""
+    """Returns a computed table as SQL with its values, for a stand-alone script."""
     rows = warehouse.select(f"select * from {table} order by all").rows()  # noqa: S608
     values = ",\n".join(f"    ({', '.join(literal(item) for item in row)})" for row in rows)
     insert = f"\ninsert into {table} values\n{values};" if rows else ""

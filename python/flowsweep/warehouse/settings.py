@@ -1,4 +1,4 @@
-"""Opens DuckDB with limits: how much memory it may take, and where it spills the rest."""
+"""Opens DuckDB with a memory limit and a folder to spill to."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from flowsweep import signals
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import file_sets, parquet_files
 
-#: The most that queries may take, such as 4GB; DuckDB takes 80 % of the memory otherwise.
+#: The memory limit of queries, such as 4GB; DuckDB's default is 80 % of the memory.
 MEMORY = "FLOWSWEEP_MEMORY"
-#: The folder for what does not fit into it; the folder for temporary files otherwise.
+#: The folder to spill to; the default is the folder for temporary files.
 SPILL = "FLOWSWEEP_SPILL"
 
 
@@ -24,33 +24,34 @@ _numbers = itertools.count()
 
 
 def spill_folder() -> Path:
-    """Where there is room for what is large."""
+    """Returns the folder for large temporary files."""
     named = os.environ.get(SPILL)
     return Path(named) if named else file_sets.temporary_folder()
 
 
 @cache
 def _scratch(base: Path) -> Path:
-    """A folder of this process in `base`: removed at its end or, if it is killed, by the next."""
+    """Returns this process's folder in `base`; after a kill, the next process removes it."""
     entered = ExitStack()
     try:
         folder = entered.enter_context(file_sets.scratch_folder(base))
-    except (OSError, FlowsweepError):  # needed only when memory is short, and reported then
+    except (OSError, FlowsweepError):  # DuckDB reports it if memory is short
         return base / f"flowsweep-{os.getpid()}"
     signals.at_end(entered.close)
     return folder
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """A database in memory, with the limits that the environment sets.
+    """Opens a database in memory, with the limits that the environment sets.
 
     Raises:
-        FlowsweepError: A limit is none.
+        FlowsweepError: The memory limit is not an amount of memory.
     """
-    # DuckDB makes the folder when it needs it. Two databases would write to the same files in it.
+    # DuckDB creates the folder when needed. Two databases in one folder would share its files.
     spill = _scratch(spill_folder()) / f"spill-{next(_numbers)}"
     connection = duckdb.connect(config={"temp_directory": str(spill)})
-    # Its bar would go to the output. In Jupyter without ipywidgets it is off, and to set it fails.
+    # The progress bar would go to the output. In Jupyter without ipywidgets the bar is off, and
+    # setting it fails.
     connection.execute("select current_setting('enable_progress_bar')")
     if connection.fetchone() != (False,):
         connection.execute("set enable_progress_bar = false")

@@ -1,7 +1,7 @@
-"""Models of the shown runs alone, which do not open the files of all runs.
+"""Models of the shown runs, which do not open the files of all runs.
 
-`shown_x` stands for the model x as it would be if there were no runs but those of `shown_runs`. It
-is there for each model that reads the files of all runs, and is no file of its own.
+`shown_x` is the model x computed from the runs in `shown_runs` only. Each model that reads the
+files of all runs has one; its SQL is derived, not a file.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Mapping
 
 from flowsweep.warehouse.order import table_names
 
-#: Of the files of the shown runs.
+#: Prefix of the names for the files of the shown runs.
 FILES = "shown_file_"
 
 
 def models(texts: Mapping[str, str]) -> dict[str, str]:
-    """The text of each `shown_x`, by name.
+    """Returns the SQL of each `shown_x`, by name.
 
     Args:
-        texts: Of the models, without the facts: what reads those need not read the files.
+        texts: The SQL of the models, without the facts: a reader of facts reads no files.
     """
     reads = {name: table_names(text) for name, text in texts.items()}
     deep: set[str] = set()
@@ -39,7 +39,7 @@ def _is_file(name: str) -> bool:
 
 @functools.lru_cache(maxsize=1_024)  # a process may have several warehouses
 def _turn(text: str, deep: frozenset[str]) -> str:
-    """The text with what it reads of all runs replaced by what is of the shown ones."""
+    """Returns the SQL with reads of all runs replaced by reads of the shown runs."""
 
     def turn(found: re.Match[str]) -> str:
         word, name, alias = found.groups()

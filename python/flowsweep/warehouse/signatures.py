@@ -1,4 +1,4 @@
-"""Signatures of the files behind each run's tables: they differ as soon as a file changes."""
+"""Signatures of each run's table files, which differ whenever a file differs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from flowsweep.files import layout, parquet_files
 if TYPE_CHECKING:
     import duckdb
 
-#: By run.
+#: The signature of each run, by the run's name.
 Signatures = dict[str, str]
-#: Of at most so many runs every file is looked at each time; of more only where a run was ingested
-#: since. Who overwrites files of larger experiments in place removes the folder `facts`.
+#: With at most this many runs, every file is checked each time; with more, only the folders of the
+#: runs. To overwrite files of a larger experiment in place, remove its folder `facts`.
 SMALL_SWEEP = 500
 
 
 def state(tables: Path) -> list[tuple[str, int, int]]:
-    """A text that differs as soon as a run's tables, or `runs`, are written anew."""
+    """Returns a list that differs whenever a run's tables, or `runs`, are written again."""
     found = []
     for path in sorted(tables.iterdir()):
         with suppress(OSError):
@@ -34,7 +34,7 @@ def state(tables: Path) -> list[tuple[str, int, int]]:
 
 
 def are_smaller_than(tables: Path, limit_bytes: int) -> bool:
-    """Whether the tables of all runs together have less than `limit_bytes`."""
+    """Returns whether the tables of all runs together have less than `limit_bytes`."""
     total = 0
     for folder in layout.run_folders(tables):
         for _, file in layout.files_of(folder):
@@ -46,18 +46,18 @@ def are_smaller_than(tables: Path, limit_bytes: int) -> bool:
 
 
 def runs_with_tables(tables: Path) -> int:
-    """Number of the runs that have tables."""
+    """Returns the number of runs that have tables."""
     return sum(1 for _ in layout.run_folders(tables))
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The runs that have a row in `runs`, or tables.
+    """The runs that have tables or a row in `runs`.
 
     Attributes:
-        signatures: By run, in the order of their names.
-        sizes: Of the tables of each run.
-        folders: Names of the folders of each run, below those of the tables.
+        signatures: The signature of each run, sorted by name.
+        sizes: Bytes of the tables of each run.
+        folders: Names of each run's folders in the folder of the tables.
     """
 
     signatures: Signatures
@@ -65,7 +65,7 @@ class Inputs:
     folders: dict[str, set[str]]
 
     def select(self, runs: Sequence[str]) -> Inputs:
-        """The inputs of some of the runs."""
+        """Returns the inputs of some of the runs."""
         return Inputs(
             *(
                 {run: known[run] for run in runs}
@@ -75,7 +75,7 @@ class Inputs:
 
 
 def read_inputs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
-    """From what the rows of each run follow.
+    """Returns the signatures, sizes and folders of all runs.
 
     Args:
         tables: The folder of all tables.
@@ -105,7 +105,7 @@ def read_inputs(tables: Path, connection: duckdb.DuckDBPyConnection) -> Inputs:
 
 
 def _records(tables: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
-    """A number for what `runs` says of each run."""
+    """Returns the hashes of each run's rows in `runs`, as text."""
     rows = parquet_files.query_files([tables / "runs.parquet"])
     return connection.execute(
         f"with hashed as (select run, hash(record) as mark from ({rows}) as record) "  # noqa: S608
@@ -115,5 +115,5 @@ def _records(tables: Path, connection: duckdb.DuckDBPyConnection) -> list[tuple[
 
 
 def digest(text: str) -> str:
-    """16 hexadecimal digits that stand for a text."""
+    """Returns 16 hexadecimal digits of a text's SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

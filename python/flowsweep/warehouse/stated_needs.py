@@ -11,15 +11,15 @@ from flowsweep.warehouse.values import literal
 
 
 def models(directory: Path) -> dict[str, str]:
-    """The text of the model `stated_needs`.
+    """Returns the SQL of the model `stated_needs`.
 
     Args:
-        directory: results/<experiment>, with experiment.yaml inside where there is one.
+        directory: results/<experiment>, which may contain experiment.yaml.
     """
     try:
         needs = about(inputs.read_text(directory / "experiment.yaml", "an experiment file")).need
     except FlowsweepError:
-        # A file that cannot be read stops no query.
+        # A file that cannot be read must not stop a query.
         needs = {}
     values = [
         f"    ({literal(outcome)}, {literal(limit.relation)}, {limit.value!r}, "

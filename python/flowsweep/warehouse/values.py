@@ -14,13 +14,13 @@ _PLAIN = ("BOOLEAN", "DOUBLE", "FLOAT", "JSON", "VARCHAR")
 
 
 def frame(connection: duckdb.DuckDBPyConnection, sql: str, are_many: bool = False) -> pl.DataFrame:
-    """The rows of a query: integers of 64 bits, doubles, texts, times in ns, lists of these.
+    """Returns the rows of a query: 64-bit integers, doubles, texts, times in ns, lists of these.
 
     Args:
         connection: Runs the query.
         sql: The query.
-        are_many: The rows come as Arrow, which takes a twentieth of the time. At the end of
-            a process that used Arrow, DuckDB reports leaked objects, though none grow.
+        are_many: Whether to fetch the rows as Arrow, which takes a twentieth of the time. At exit
+            of a process that used Arrow, DuckDB reports leaked objects, although none grow.
     """
     import polars as pl
 
@@ -29,7 +29,7 @@ def frame(connection: duckdb.DuckDBPyConnection, sql: str, are_many: bool = Fals
         kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
         if all(map(_is_taken, kinds.values())):
             return _convert_arrow(pl.DataFrame(relation), _schema(kinds))
-    # A relation would have DuckDB bind the query twice, which takes as long as to run it.
+    # With a relation DuckDB would bind the query twice, which takes as long as running it.
     connection.execute(sql)
     schema = _schema({name: str(kind) for name, kind, *_ in connection.description})
     return pl.DataFrame(connection.fetchall(), schema=schema, orient="row", strict=False)
@@ -40,7 +40,7 @@ def _schema(kinds: dict[str, str]) -> dict[str, Any]:
 
 
 def _convert_arrow(taken: pl.DataFrame, schema: dict[str, Any]) -> pl.DataFrame:
-    """Rows that came as Arrow, with the types of `schema`; times without a zone are in UTC."""
+    """Casts Arrow rows to the types of `schema`; times without a zone are in UTC."""
     import polars as pl
 
     zoneless = [
@@ -62,7 +62,7 @@ def _is_integer(kind: str) -> bool:
 
 
 def _dtype(kind: str) -> Any:
-    """The type of Polars for one of DuckDB; times are in UTC, as DuckDB is set to use."""
+    """Returns the Polars type for a DuckDB type; times are in UTC, as set in DuckDB."""
     import polars as pl
 
     if kind.endswith("[]"):
@@ -75,7 +75,7 @@ def _dtype(kind: str) -> Any:
 
 
 def literal(item: object) -> str:
-    """The value in a statement."""
+    """Returns the value as an SQL literal."""
     if item is None:
         return "null"
     if isinstance(item, str):
