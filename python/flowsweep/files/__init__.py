@@ -1,1 +1,1 @@
-"""Files and locks: what may be read, and how it is written whole or not at all."""
+"""Files and locks: reads input files within limits and writes output files atomically."""

@@ -1,10 +1,10 @@
 """Replaces files that belong together, such as the tables of one capture, all at once.
 
-Their writer fills a hidden folder beside their places (see `staging`), and moves the finished
-files into place. A folder of a single set that is not there yet appears in one renaming.
+A writer fills a hidden folder (see `staging`) and then moves the finished files to their places. A
+new folder that contains a single set appears by one rename.
 
-A writer locks the folder of the places, and readers share that lock. It is the
-folder itself that is locked: no file is left there, and a read-only folder has a lock too.
+A writer locks the folder of the places, and readers share that lock. The lock is on the
+folder itself: it leaves no file there, and a read-only folder can be locked too.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ def file_set(
     is_alone: bool,
     place: Callable[[Path, str], Path] = staging.beside,
 ) -> Iterator[Path]:
-    """A folder to write into, whose files replace those of an earlier writing when this is left.
+    """Yields a folder to write into; when the block ends, its files replace the older ones.
 
-    After a failure, or a signal, all is as it was. A second writer of the set waits.
+    After a failure or a signal, all is as before. A second writer of the set waits.
 
     Args:
-        folder: Where the files come to lie; made where it lacks.
-        name: Of the set among those of the folder.
-        places: Of all files (`flows.parquet`) of the set in `folder`, or its one folder (`run=r1`).
+        folder: The destination of the files; created if it is missing.
+        name: The name of the set, unique in the folder.
+        places: All files of the set in `folder` (`flows.parquet`), or its one folder (`run=r1`).
             A file that is not written this time is removed.
-        say: Called with the name of the process that is waited for.
-        is_alone: Whether the folder is of this set alone, and may appear as a whole.
-        place: Gives the hidden folder of the set.
+        say: Called with a message that names the process that this one waits for.
+        is_alone: Whether the folder contains only this set, and may appear as a whole.
+        place: Returns the hidden folder of the set.
 
     Raises:
-        FlowsweepError: Something that is not flowsweep's has one of the places, or the folder
+        FlowsweepError: A file that is not flowsweep's is at one of the places, or the folder
             cannot be written to.
     """
     staging.check_places(folder, places)
@@ -58,7 +58,7 @@ def file_set(
                 with hold():
                     staging.appear(work, folder)
                 return
-            # A writer that failed may have removed the folder that it had made.
+            # A writer that failed may have removed the folder that it created.
             folder.mkdir(exist_ok=True)
             with folder_locked(folder, say):
                 staging.check_places(folder, places)
@@ -69,14 +69,14 @@ def file_set(
 
 @contextmanager
 def one_file(path: Path, say: Callable[[str], None] = tell) -> Iterator[IO[bytes]]:
-    """A table of its own to write, such as `runs`, in place of an earlier one.
+    """Yields a stream for a single table, such as `runs`, which replaces an earlier one.
 
     Args:
-        path: Of the table; its folder is made where it lacks.
-        say: Told who is waited for.
+        path: The table; its folder is created if it is missing.
+        say: Called with a message that names the process that this one waits for.
 
     Raises:
-        FlowsweepError: A file that is not flowsweep's has the place, or it cannot be replaced.
+        FlowsweepError: A file that is not flowsweep's is there, or it cannot be replaced.
     """
     refuse_foreign_tables(path)
     with explaining(f"cannot write {path}"):
@@ -87,9 +87,9 @@ def one_file(path: Path, say: Callable[[str], None] = tell) -> Iterator[IO[bytes
 
 
 def temporary_folder() -> Path:
-    """The folder for temporary files: TMPDIR, or what Python finds.
+    """Returns the folder for temporary files: TMPDIR, or Python's choice.
 
-    Python writes a file to see whether TMPDIR can be used: a kill leaves it there.
+    Python would write a test file into TMPDIR, which a kill leaves there.
     """
     named = os.environ.get("TMPDIR", "")
     if Path(named).is_absolute() and os.access(named, os.W_OK | os.X_OK):
@@ -101,10 +101,10 @@ def temporary_folder() -> Path:
 
 @contextmanager
 def scratch_folder(base: Path | None = None) -> Iterator[Path]:
-    """A folder for what is needed for a moment; those of killed processes are removed.
+    """Yields a temporary folder; removes those of killed processes.
 
     Args:
-        base: Where it is made; the folder for temporary files otherwise.
+        base: The parent folder; by default the folder for temporary files.
     """
     base = base or temporary_folder()
     work = staging.inside(base, os.urandom(8).hex())
@@ -114,19 +114,19 @@ def scratch_folder(base: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[int | None]:
-    """Keeps the sets of `folder` from being changed while this is entered; all of them are whole.
+    """Locks the sets of `folder` against writers in the block; all of them are complete.
 
-    A folder that is not there, or whose names this user may not read, is not waited for.
+    A folder that is missing, or that this user may not list, is not locked.
 
     Args:
-        folder: Of the places.
-        say: Told who is waited for.
+        folder: The folder of the places.
+        say: Called with a message that names the process that this one waits for.
 
     Yields:
-        The descriptor of the lock, if there is one: it is held as long as a copy of it is open.
+        The descriptor of the lock, or None: the lock lasts while a copy of it is open.
 
     Raises:
-        FlowsweepError: A killed writer's work is neither done nor can be finished by this user.
+        FlowsweepError: A killed writer's work is unfinished, and this user cannot finish it.
     """
     staging.settle(folder, say)
     while folder.is_dir() and os.access(folder, os.R_OK):
@@ -139,7 +139,7 @@ def reading(folder: Path, say: Callable[[str], None] = tell) -> Iterator[int | N
 
 
 def find_tables_folder(folder: Path) -> Path:
-    """The folder of all tables, if `folder` is that of a host or a run; else `folder` itself."""
+    """Returns the folder of all tables if `folder` is a host's or a run's; else `folder`."""
     folder = folder.absolute()
     if folder.name.startswith("host="):
         folder = folder.parent
@@ -150,9 +150,9 @@ def find_tables_folder(folder: Path) -> Path:
 def _hidden_folder(
     folder: Path, work: Path, say: Callable[[str], None], *, is_alone: bool
 ) -> Iterator[Path]:
-    """The hidden folder `work` for one writer, empty but for `new`; see `file_set`.
+    """Creates the hidden folder `work` for one writer, empty except for `new`; see `file_set`.
 
-    It is removed behind the block, unless committed files in it are not yet in place.
+    It is removed after the block, unless it contains committed files that are not yet in place.
     """
     made: list[Path] = []
     locks: list[int] = []
@@ -164,7 +164,7 @@ def _hidden_folder(
                     staging.remove(work)
             os.close(lock)
         for path in reversed(made):
-            with suppress(OSError):  # what holds something stays
+            with suppress(OSError):  # a folder with other files stays
                 path.rmdir()
 
     with cleaning(clean):
@@ -173,8 +173,8 @@ def _hidden_folder(
             locks.append(staging.claim(work, made, say))
             if not is_alone or os.path.lexists(folder):
                 staging.make_missing(folder, made)
-                folder.mkdir(exist_ok=True)  # says so where a file is in its place
-            # What a killed writer of this set left is finished or removed first.
+                folder.mkdir(exist_ok=True)  # fails if a file is in its place
+            # First finish or remove what a killed writer of this set left.
             staging.roll_forward(folder, work, say)
             staging.empty(work)
             (work / NEW).mkdir()

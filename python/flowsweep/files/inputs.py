@@ -1,7 +1,7 @@
 """Reads files that people and other programs wrote, as text or JSON, within limits.
 
-Only plain files are read: a device never ends, and a FIFO waits for a writer. Whatever is wrong
-with a file becomes a `FlowsweepError` that names it and the place in it.
+Only plain files are read: a device never ends, and a FIFO waits for a writer. Each fault of a
+file becomes a `FlowsweepError` that names the file and the place in it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 
 from flowsweep.errors import FlowsweepError
 
-#: Bytes of a file: numbers of that size are read and checked in a second.
+#: The most bytes of a file: so many bytes of numbers are read and checked in a second.
 MOST_BYTES = 8 * 2**20
-#: Objects and lists in a file, which take more time than other values of that many bytes.
+#: The most objects and lists in a file: they take more time per byte than other values.
 MOST_OBJECTS = 250_000
-#: Objects and lists within each other.
+#: The deepest nesting of objects and lists.
 MOST_DEPTH = 64
-#: Whole numbers that Parquet, DuckDB and other languages can hold.
+#: The range of integers that Parquet, DuckDB and other languages can represent.
 LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
 #: Characters of a found value that are shown.
 SHOWN = 60
@@ -37,22 +37,22 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
 )
-#: Unpaired halves of characters, which UTF-8 cannot write, and control characters.
+#: Unpaired surrogates, which UTF-8 cannot encode, and control characters.
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def read_text(path: Path, expected: str, most: int = MOST_BYTES, remedy: str | None = None) -> str:
-    """The whole text of a plain file in UTF-8.
+    """Returns the whole text of a plain file in UTF-8.
 
     Args:
         path: The file; links are followed.
-        expected: What it should be, for the message: "an experiment file".
-        most: Bytes that it may have.
-        remedy: What to do where it cannot be opened.
+        expected: What the file should be, for the message: "an experiment file".
+        most: The most bytes that it may have.
+        remedy: What to do if it cannot be opened.
 
     Raises:
-        FlowsweepError: It cannot be read, is larger, is no plain file, or no UTF-8.
+        FlowsweepError: The file cannot be read, is too large, not plain, or not UTF-8.
     """
     content = _read(path, expected, most, remedy)
     try:
@@ -69,9 +69,9 @@ def read_text(path: Path, expected: str, most: int = MOST_BYTES, remedy: str | N
 
 def _read(path: Path, expected: str, most: int, remedy: str | None) -> bytes:
     try:
-        # To open some devices is to start something.
+        # Opening some devices has side effects.
         _check_kind(path, os.stat(path).st_mode, expected)  # noqa: PTH116 - of the name as it is
-        # Without O_NONBLOCK a FIFO that took the file's place meanwhile would wait.
+        # Without O_NONBLOCK, open would block on a FIFO that has replaced the file meanwhile.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         with open(descriptor, "rb") as stream:  # noqa: PTH123 - of the descriptor
             about = os.fstat(descriptor)
@@ -112,27 +112,27 @@ def _check_kind(path: Path, mode: int, expected: str) -> None:
 
 
 def read_object(path: Path, expected: str, example: str) -> tuple[dict[str, Any], str]:
-    """A file that holds one JSON object: the object, and the text that it was read from.
+    """Reads a file with one JSON object; returns the object and the file's text.
 
-    Keys are text and stand once, numbers fit into 64 bits, text can be written as UTF-8.
+    Keys are unique, numbers fit into 64 bits, and text can be encoded as UTF-8.
 
     Args:
         path: The file.
-        expected: What it should be: "the record of a run".
-        example: JSON that would be right, for the message.
+        expected: What the file should be: "the record of a run".
+        example: Valid JSON, for the message.
 
     Raises:
-        FlowsweepError: With the line, or with the place as `hosts[2].name`.
+        FlowsweepError: The file is not so; names the line, or the place as `hosts[2].name`.
     """
     text = read_text(path, expected)
     return _object_of(text, path, expected, example), text
 
 
 def object_text(record: dict[str, Any], path: Path, expected: str, example: str) -> str:
-    """The text of a file that `read_object` can read again: the limits are those of reading.
+    """Returns the text of a file that `read_object` can read again.
 
     Raises:
-        FlowsweepError: It could not, as it would have more or larger values than it may.
+        FlowsweepError: `read_object` would refuse it: it has too many or too large values.
     """
     check_values(path, record)
     text = json.dumps(record, indent=1) + "\n"
@@ -143,7 +143,7 @@ def object_text(record: dict[str, Any], path: Path, expected: str, example: str)
 
 
 def _object_of(text: str, path: Path, expected: str, example: str) -> dict[str, Any]:
-    """The JSON object that a text is; see `read_object`."""
+    """Parses a text as one JSON object; see `read_object`."""
     if (size := len(text.encode())) > MOST_BYTES:
         raise _too_large(path, f"{size:,} bytes", f"{expected} of at most {MOST_BYTES:,} bytes")
     objects, lists = text.count("{"), text.count("[")
@@ -162,7 +162,7 @@ def _object_of(text: str, path: Path, expected: str, example: str) -> dict[str, 
         ) from None
     except RecursionError:
         raise _too_deep(path, "") from None
-    except ValueError:  # what `int` refuses
+    except ValueError:  # `int` refuses so many digits
         digits = max(re.findall("[0-9]+", text), key=len)
         line = text.count("\n", 0, text.find(digits)) + 1
         raise FlowsweepError(
@@ -189,7 +189,7 @@ def _refuse_twice(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        # Readers differ in which of the two they take.
+        # Readers differ in which of the two values they use.
         found, expected = f"{shorten_value(twice)} stands twice in one object", "each key once"
         raise _fault(path, found, expected, "remove one of the two")
     return made
@@ -205,14 +205,14 @@ def _fault(path: Path, found: str, expected: str, remedy: str) -> FlowsweepError
 
 
 def check_values(path: Path | str, record: Any) -> None:
-    """Checks that a table can hold all numbers and texts of a JSON value, and its depth.
+    """Checks that a table can store all numbers and texts of a JSON value, and its depth.
 
     Args:
-        path: Where it is from, for the message.
+        path: The value's file, for the message.
         record: An object or a list.
 
     Raises:
-        FlowsweepError: With the place, as `hosts[2].name`.
+        FlowsweepError: A value cannot be stored; names its place, as `hosts[2].name`.
     """
     pending: list[tuple[Any, tuple[Any, ...]]] = [(record, ())]
     while pending:
@@ -225,7 +225,7 @@ def check_values(path: Path | str, record: Any) -> None:
             )
             for key, one in items:
                 kind = type(one)
-                # Places of values that are right are not needed, and take the time.
+                # The place is only built for wrong values, because building it takes time.
                 if kind is str or isinstance(key, str):
                     _check_text(path, place, key, one)
                 if kind is float and not math.isfinite(one):
@@ -266,7 +266,7 @@ def _too_deep(path: Path | str, place: str) -> FlowsweepError:
 
 
 def place_of(parts: Sequence[Any]) -> str:
-    """The place of a value, as `hosts[2].name`, from the keys and indices that lead to it."""
+    """Returns the place of a value, as `hosts[2].name`, from its keys and indices."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
     text = text.removeprefix(".")
     return text if len(text) <= 2 * SHOWN else f"{text[:SHOWN]}...{text[-SHOWN:]}"
@@ -276,11 +276,11 @@ def shorten_value(value: object) -> str:
     """Shortens a found value, of any type, for a message."""
     try:
         text = json.dumps(value, default=repr)
-    except (ValueError, RecursionError):  # thousands of digits, keys of other kinds, itself
+    except (ValueError, RecursionError):  # too many digits, a cycle, or too deep
         text = f"a {type(value).__name__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def has_control(text: str) -> bool:
-    """Whether there is a control character in a text, line ends and tabs apart."""
+    """Returns whether a text contains a control character, except line ends and tabs."""
     return _CONTROL.search(text) is not None

@@ -1,6 +1,6 @@
-"""Where the tables of an experiment lie: `tables/run=<run>/host=<host>/<table>.parquet`.
+"""The layout of an experiment's tables: `tables/run=<run>/host=<host>/<table>.parquet`.
 
-All tables of a run are in one folder, so that one renaming replaces a run.
+All tables of a run are in one folder, so that one rename replaces a run.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ RUN, HOST, SUFFIX = "run=", "host=", ".parquet"
 
 
 def run_folders(tables: Path) -> Iterator[os.DirEntry[str]]:
-    """The folders of the runs, in no order."""
+    """Yields the folders of the runs, unsorted."""
     with os.scandir(tables) as entries:
         yield from (one for one in entries if one.name.startswith(RUN) and one.is_dir())
 
 
 def files_of(run: os.DirEntry[str]) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """The tables of a run: the name of the host's folder and the file."""
+    """Yields the tables of a run: the name of the host's folder and the file."""
     with suppress(FileNotFoundError), os.scandir(run) as hosts:
         for host in hosts:
             if host.name.startswith(HOST) and host.is_dir():
@@ -33,13 +33,13 @@ def files_of(run: os.DirEntry[str]) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 
 def bring_up_to_date(tables: Path) -> None:
-    """Moves tables that lie as earlier versions put them, in a folder for each table.
+    """Moves tables out of the layout of earlier versions, which had a folder for each table.
 
-    Nothing else in the folder is touched. Where a run was ingested again since, its new table
-    stays. A command that is killed meanwhile leaves the rest to the next one.
+    Nothing else in the folder is touched. If a run was ingested again since, its new table
+    stays. After a kill, the next command moves the rest.
 
     Raises:
-        FlowsweepError: This user may not move them.
+        FlowsweepError: This user may not move the tables.
     """
     if not tables.is_dir() or next(_find_old_tables(tables), None) is None:
         return
@@ -49,13 +49,13 @@ def bring_up_to_date(tables: Path) -> None:
             place = tables / file.relative_to(tables).relative_to(file.stem)
             place.parent.mkdir(parents=True, exist_ok=True)
             file.rename(place)
-            with suppress(OSError):  # others are there, or hold something
+            with suppress(OSError):  # a folder with other files stays
                 for folder in file.parents[:3]:
                     folder.rmdir()
 
 
 def _find_old_tables(tables: Path) -> Iterator[Path]:
-    """Tables of flowsweep at `<table>/run=<run>/host=<host>/<table>.parquet`, not yet moved."""
+    """Yields flowsweep's tables at `<table>/run=<run>/host=<host>/<table>.parquet`."""
     with os.scandir(tables) as entries:
         names = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
     for name in sorted(names):

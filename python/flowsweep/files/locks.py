@@ -1,6 +1,6 @@
-"""Locks of the kernel (`flock`), which are released when their owner ends, however it ends.
+"""Kernel locks (`flock`), which are released when their owner ends, also if it is killed.
 
-The file that carries a lock stays where it is.
+Releasing a lock does not remove its file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.files.outputs import open_new
 from flowsweep.signals import let_in
 
-#: Seconds of silent waiting for a lock: most are held for milliseconds.
+#: Seconds to wait for a lock without a message: most are held for milliseconds.
 PATIENCE_S = 1.0
-#: What `flock` answers on a file system without it, such as Lustre mounted without `-o flock`.
+#: Errors of `flock` on a file system without locks, such as Lustre mounted without `-o flock`.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF}
 
 
 def tell(text: str) -> None:
-    """One line on stderr."""
+    """Prints a line to stderr."""
     print(text, file=sys.stderr)
 
 
@@ -33,15 +33,15 @@ def tell(text: str) -> None:
 def folder_locked(
     folder: Path, say: Callable[[str], None] = tell, *, shared: bool = False
 ) -> Iterator[int]:
-    """Holds the lock of a folder while this is entered; yields its descriptor.
+    """Holds the lock of a folder in the block; yields its descriptor.
 
-    No file is left behind, and who may only read the folder can lock it too. Over NFS such a lock
-    is one of this machine alone.
+    This creates no file, and a user who may only read the folder can lock it too. Over NFS such a
+    lock works only within this machine.
 
     Args:
-        folder: It is there.
-        say: Told who holds the lock, where it has to be waited for.
-        shared: Several may hold it so at once, but nobody else.
+        folder: A folder that exists.
+        say: Called with a message that names the holder of the lock, if this process waits.
+        shared: Whether to take a shared lock: several readers at once, and no writer.
 
     Raises:
         FlowsweepError: The file system has no locks.
@@ -56,7 +56,7 @@ def folder_locked(
 
 @contextmanager
 def locked(path: Path, say: Callable[[str], None] = tell) -> Iterator[None]:
-    """Holds the lock of `take_lock` while this is entered."""
+    """Holds the lock of `take_lock` in the block."""
     descriptor = take_lock(path, say)
     try:
         yield
@@ -65,15 +65,15 @@ def locked(path: Path, say: Callable[[str], None] = tell) -> Iterator[None]:
 
 
 def take_lock(path: Path, say: Callable[[str], None] = tell) -> int:
-    """Takes the lock of a file, which is made if it lacks; its descriptor.
+    """Takes the lock of a file, which is created if it is missing; returns its descriptor.
 
     Args:
-        path: The file that carries the lock.
-        say: Told who holds the lock, where it has to be waited for.
+        path: The lock file.
+        say: Called with a message that names the holder of the lock, if this process waits.
 
     Raises:
-        FileNotFoundError: Its folder is not there, or went away meanwhile.
-        FlowsweepError: It is no file or not to be opened, or the file system has no locks.
+        FileNotFoundError: The folder is missing, or was removed meanwhile.
+        FlowsweepError: It is not a file, cannot be opened, or the file system has no locks.
     """
     while True:
         descriptor = open_lock(path)
@@ -85,20 +85,20 @@ def take_lock(path: Path, say: Callable[[str], None] = tell) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # removed, or moved with its folder, while it was waited for
+        os.close(descriptor)  # the file was removed, or moved with its folder, meanwhile
 
 
 def _sign(descriptor: int) -> None:
     """Writes into the lock file which process holds it."""
     words = [Path(sys.argv[0] or "python").name, *sys.argv[1:2]]
     text = f"{' '.join(words)} (process {os.getpid()})"
-    with suppress(OSError):  # another user's file, open for reading alone; a full disk
+    with suppress(OSError):  # another user's file, opened read-only, or a full disk
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, text.encode(errors="replace"), 0)
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """Whether the open file still has this name."""
+    """Returns whether the open file still has this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except OSError:
@@ -112,7 +112,7 @@ def _wait(descriptor: int, folder: Path, kind: int, say: Callable[[str], None]) 
             return
         from threading import Timer
 
-        # The kernel hands the lock on; a process that polled would never find it free of readers.
+        # The kernel hands the lock over; polling might never find it free of readers.
         timer = Timer(PATIENCE_S, lambda: say(f"waiting: {folder} is used by {holder(descriptor)}"))
         timer.start()
         try:
@@ -133,11 +133,11 @@ def _wait(descriptor: int, folder: Path, kind: int, say: Callable[[str], None]) 
 
 
 def open_lock(path: Path) -> int:
-    """A descriptor of a lock file, which is made if it lacks.
+    """Returns a descriptor of a lock file, which is created if it is missing.
 
     Raises:
-        FlowsweepError: It is a link or no file, or may not be opened.
-        FileNotFoundError: Its folder is not there.
+        FlowsweepError: It is a link or no plain file, or this user may not open it.
+        FileNotFoundError: Its folder is missing.
     """
     try:
         descriptor = _open(path, os.O_RDWR)
@@ -153,27 +153,27 @@ def open_lock(path: Path) -> int:
 
 
 def _open(path: Path, access: int) -> int:
-    # A pipe would be waited for without the last of these.
+    # Without O_NONBLOCK, open would block on a FIFO.
     flags = access | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     while True:
         try:
             return os.open(path, flags)
         except FileNotFoundError:
-            # In a folder like /tmp the kernel refuses O_CREAT alone for somebody else's file
-            # (fs.protected_regular).
+            # No O_CREAT without O_EXCL: in a folder like /tmp the kernel refuses it for another
+            # user's file (fs.protected_regular).
             with suppress(FileExistsError):
                 return open_new(path)
         except OSError as error:
-            # Where it is another user's, or the file system is read only: enough for a lock.
+            # Another user's file, or a read-only file system: reading is enough for a lock.
             if access == os.O_RDONLY or error.errno not in {errno.EACCES, errno.EPERM, errno.EROFS}:
                 raise
             return _open(path, os.O_RDONLY)
 
 
 def free_lock(path: Path) -> int | None:
-    """As `take_lock`, of a lock that nobody has, without waiting: its descriptor, or None."""
+    """Takes a lock like `take_lock`, without waiting; returns None if another process holds it."""
     descriptor = open_lock(path)
-    with suppress(OSError):  # held, or on a file system without locks, where nobody can tell
+    with suppress(OSError):  # held, or on a file system without locks
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if is_at(descriptor, path):
             _sign(descriptor)
@@ -192,7 +192,7 @@ def _no_lock_file(path: Path, found: str) -> FlowsweepError:
 
 
 def holder(descriptor: int) -> str:
-    """Names the holder of the lock for messages, from the lock file or the kernel; printable."""
+    """Returns the holder of the lock in printable text, from the lock file or the kernel."""
     about = os.fstat(descriptor)
     text = b""
     if stat.S_ISREG(about.st_mode):
@@ -212,7 +212,7 @@ def holder(descriptor: int) -> str:
 
 def _program(pid: bytes) -> bytes:
     words = Path(f"/proc/{pid.decode()}/cmdline").read_bytes().split(b"\0")
-    # The interpreter and the folder of the command are left out.
+    # Leave out the interpreter and the folder of the command.
     names = [word.rpartition(b"/")[2] for word in words if word]
     names = names[1:] if names[1:] and names[0].startswith(b"python") else names
     return b"%s (process %s)" % (b" ".join(names[:2]), pid)

@@ -1,4 +1,4 @@
-"""Reads drop counters from the manifest that a capture agent leaves beside a capture."""
+"""Reads drop counters from the manifest that a capture agent writes next to a capture."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ EXAMPLE = '{"dropped_kernel": 0, "dropped_interface": 0}'
 
 
 def drops(path: Path) -> tuple[int | None, int | None]:
-    """Packets dropped by kernel and by interface; None for a count that the manifest lacks.
+    """Returns the packets dropped by kernel and interface; None for a missing count.
 
     Checked by hand: importing pydantic for two numbers takes as long as parsing a small capture.
 
     Raises:
-        FlowsweepError: It is no JSON object that can be used, or a count is none.
+        FlowsweepError: The file is no usable JSON object, or a count is not valid.
     """
     about, _ = inputs.read_object(path, "a manifest", EXAMPLE)
     return drops_in(about, path)
 
 
 def drops_in(about: dict[str, object], path: Path) -> tuple[int | None, int | None]:
-    """As `drops`, of a manifest that was read already from `path`."""
+    """Returns the same as `drops`, for a manifest that was already read from `path`."""
     return _count(about, "dropped_kernel", path), _count(about, "dropped_interface", path)
 
 

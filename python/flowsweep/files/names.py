@@ -1,9 +1,9 @@
-"""Names of experiments, runs and hosts: what they may be, and how they are spelled in paths.
+"""Names of experiments, runs and hosts: checks them and encodes them for paths.
 
 A run is named after its folder, a host after its capture, an experiment after its file. So a name
-can hold what a file name can, except what a table, a report or a line of a terminal cannot.
+may contain all characters of file names, except those that would break a table, report or terminal.
 
-In paths of tables a name is spelled as Hive does, `run=a%20b`: DuckDB, Spark, Polars and pyarrow
+In paths of tables a name is encoded as in Hive, `run=a%20b`: DuckDB, Spark, Polars and pyarrow
 decode %XX. Only ASCII is encoded, since they differ in what %XX of other characters means.
 """
 
@@ -16,36 +16,36 @@ from flowsweep.errors import FlowsweepError
 
 #: The `kind` of an experiment for `check`: fewer names are allowed than for a run.
 EXPERIMENT = "an experiment"
-#: Bytes of a file name that every file system takes.
+#: The longest file name, in bytes, that every file system accepts.
 MOST_BYTES = 255
-#: Kept for what is put before and behind a name: `run=`, `.capture.json`.
+#: Bytes reserved for a prefix and suffix of a name: `run=`, `.capture.json`.
 _AFFIX_BYTES = 16
-#: Hive encodes fewer characters; all decode every %XX.
+#: Hive encodes fewer characters, but all these readers decode every %XX.
 _ENCODED = re.compile(r"[^A-Za-z0-9._\-\x80-\U0010ffff]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffe\uffff]")
 _NO_UTF8 = re.compile("[\ud800-\udfff]")
 
 
 def encode(name: str) -> str:
-    """A name as it stands in a path: `a b` as `a%20b`; what is plain stays as it is."""
+    """Returns a name as it is written in a path: `a b` as `a%20b`."""
     return _ENCODED.sub(lambda match: f"%{ord(match[0]):02X}", name)
 
 
 def partition(key: str, name: str) -> str:
-    """The folder of a Hive partition: `run=a%20b`."""
+    """Returns the folder of a Hive partition: `run=a%20b`."""
     return f"{key}={encode(name)}"
 
 
 def check(name: str, kind: str, place: Path | str) -> str:
-    """The name, if it can be that of a run, a host or an experiment.
+    """Returns the name, if a run, a host or an experiment may have it.
 
     Args:
-        name: As the file system has it.
-        kind: What is called so: "a run", "a host", EXPERIMENT.
-        place: Where it stands, for the message.
+        name: The name, as in the file system.
+        kind: What has the name: "a run", "a host", EXPERIMENT.
+        place: The file or folder, for the message.
 
     Raises:
-        FlowsweepError: With what is wrong in it, and the remedy.
+        FlowsweepError: The name is not valid; says why, and the remedy.
     """
     fault = _fault(name) or (_experiment_fault(name) if kind == EXPERIMENT else None)
     if fault is None:
@@ -60,7 +60,7 @@ def check(name: str, kind: str, place: Path | str) -> str:
 
 
 def _fault(name: str) -> tuple[str, str] | None:
-    """What is wrong with a name, and what would be right; None if nothing is."""
+    """Returns what is wrong with a name and what is expected; None if it is valid."""
     if name in ("", ".", ".."):
         return f'"{name}"', "a name"
     if _NO_UTF8.search(name):
@@ -80,7 +80,7 @@ def _fault(name: str) -> tuple[str, str] | None:
 
 
 def _experiment_fault(name: str) -> tuple[str, str] | None:
-    """Checks a name that the workflow's rules use as a folder, as it is."""
+    """Checks a name that the workflow's rules use as a folder, without encoding."""
     if any(character in name for character in "{}\\"):
         return f"{name!r}", "no { and }, which Snakemake takes for its own, and no backslash"
     if name != name.strip() or name.startswith("-"):

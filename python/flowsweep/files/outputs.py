@@ -1,4 +1,4 @@
-"""Writing files: exclusively, through no link, whole or not at all, safe on the disk."""
+"""Writes files atomically: exclusively created, through no link, and synced to disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flowsweep.signals import cleaning
 #: Prefix of our hidden names.
 HIDDEN = ".flowsweep-"
 PART = ".part"
-#: On writing it means that a file is in the place of a folder.
+#: When writing, these errors mean that a file is in the place of a folder.
 _NO_FOLDER = (
     "a folder, or none yet",
     "move the file that has its name, or name another folder",
@@ -26,35 +26,35 @@ ADVICE = SYSTEM | {errno.EEXIST: _NO_FOLDER, errno.ENOTDIR: _NO_FOLDER}
 
 
 def open_new(path: Path, mode: int = 0o644) -> int:
-    """A descriptor of the file `path`, to be read and written, which is made now.
+    """Creates the file `path`, and returns a descriptor to read and write it.
 
     Args:
-        path: Nothing may be there, not even a link.
-        mode: Permissions, of which the umask takes away.
+        path: A path at which nothing exists, not even a link.
+        mode: Permissions, before the umask.
 
     Raises:
-        FileExistsError: Something is there.
+        FileExistsError: The path exists.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(path, flags, mode)
 
 
 def write_file(path: Path, data: bytes | str, mode: int = 0o644) -> None:
-    """Writes `data` to the file `path`, in place of what is there; see `replacing`."""
+    """Writes `data` to the file `path`, which is replaced if it exists; see `replacing`."""
     with replacing(path, mode) as stream:
         stream.write(data.encode() if isinstance(data, str) else data)
 
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """A new file that becomes `path` when the block ends, and nothing if it fails.
+    """Yields a new file that becomes `path` when the block ends, unless the block fails.
 
-    It is written under a hidden name beside `path`, synced and renamed, which replaces a link
-    itself, not its target. Files that killed writers left in the folder are removed.
+    The file is written under a hidden name in the same folder, synced and renamed; this replaces a
+    link itself, not its target. Files that killed writers left in the folder are removed.
 
     Args:
-        path: A file that is there is replaced, whoever wrote it: check before.
-        mode: Permissions, of which the umask takes away.
+        path: The file; an existing one is replaced without a check of its owner.
+        mode: Permissions, before the umask.
 
     Raises:
         OSError: The folder or the disk refuses.
@@ -73,14 +73,14 @@ def replacing(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
 
 
 def _create_owned(path: Path, mode: int) -> IO[bytes]:
-    """A new file. Its lock says that its owner lives, so that `remove_parts` leaves it alone."""
+    """Creates a file and locks it, so that `remove_parts` keeps it while its owner lives."""
     while True:
         stream = os.fdopen(open_new(path, mode), "w+b")
-        with suppress(OSError):  # where there are no locks, nobody removes it either
+        with suppress(OSError):  # without locks, `remove_parts` does not remove it either
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(stream.fileno()).st_nlink:
             return stream
-        stream.close()  # taken for a dead one's in the moment before it was locked
+        stream.close()  # `remove_parts` removed it between its creation and the lock
 
 
 def remove_parts(folder: Path) -> None:
@@ -98,12 +98,12 @@ def remove_parts(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Makes a file, or the names in a folder, safe on the disk."""
+    """Syncs a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a file system that cannot sync folders needs not
+        if error.errno != errno.EINVAL:  # a file system that cannot sync folders
             raise
     finally:
         os.close(descriptor)
@@ -111,15 +111,15 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def explaining(what: str) -> Iterator[None]:
-    """Turns refusals of the operating system into errors that begin with `what`, with a remedy.
+    """Turns errors of the operating system into errors that begin with `what`, with a remedy.
 
     Args:
-        what: "cannot create FOLDER".
+        what: The failed action, such as "cannot create FOLDER".
     """
     try:
         yield
     except OSError as error:
-        if error.errno is None:  # not of the system
+        if error.errno is None:  # not from the operating system
             raise
         expected, remedy = ADVICE.get(error.errno, (None, None))
         found = error.strerror or str(error)

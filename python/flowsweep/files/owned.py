@@ -12,21 +12,21 @@ from pathlib import Path
 
 from flowsweep.errors import FlowsweepError
 
-#: In the key-value metadata of every table.
+#: A key in the key-value metadata of every table.
 TABLE_MARK = b"flowsweep.table"
-#: Columns of the table `runs` of versions that gave it no mark.
+#: Columns that identify a table `runs` of versions that gave it no mark.
 RUNS_COLUMNS = (b"rtt_asked_ns", b"completion_s", b"spec_hash")
 REPORT_MARK = b'<meta name="generator" content="flowsweep">'
-#: In the comment of a table of the database.
+#: A part of the comment on a table of the database.
 DATABASE_MARK = b"flowsweep.database"
-#: The folder of the facts, and the names in it; earlier versions left the hidden ones.
+#: The folder of the facts, and the names of its files; hidden ones are of earlier versions.
 FACTS = "facts"
 _FACT = re.compile(
     r"parts\.json|[^/.][^/]*/[0-9a-f]{16}-[0-9a-f]{16}\.parquet(\.part)?|\.flowsweep-[0-9a-f]+\.part"
 )
-#: In reports of versions that gave them no mark.
+#: Part of reports of versions that gave them no mark.
 REPORT_SECTION = b'<section id="provenance">'
-#: A footer is a few kilobytes; a damaged length must not be read.
+#: The longest footer to read: footers have a few kilobytes, and a damaged file any length.
 MAX_FOOTER = 1 << 24
 MAX_REPORT = 1 << 25
 
@@ -35,7 +35,7 @@ def refuse_foreign_tables(path: Path) -> None:
     """Raises if `path`, or a file below it, exists and is no table of flowsweep.
 
     Args:
-        path: Place of a table, or of a folder of tables; its name shows which of the two.
+        path: The path of a table, `*.parquet`, or of a folder of tables.
     """
     if path.suffix == ".parquet":
         _refuse(path, is_table, "a table that flowsweep wrote")
@@ -43,7 +43,7 @@ def refuse_foreign_tables(path: Path) -> None:
     for folder in (path.parent, path):
         if os.path.lexists(folder) and not stat.S_ISDIR(folder.lstat().st_mode):
             raise _foreign_error(folder, "no folder", "a folder of tables")
-    # Facts are a cache: also a damaged one makes room.
+    # Facts are a cache, so that damaged ones may be replaced too.
     is_ours = _is_fact_name if path.name == FACTS else is_table
     for place, names, files in os.walk(path, onerror=_raise):
         for name in (*names, *files):
@@ -53,17 +53,17 @@ def refuse_foreign_tables(path: Path) -> None:
 
 
 def refuse_foreign_report(path: Path) -> None:
-    """Raises if `path` is there and is no report of flowsweep."""
+    """Raises if `path` exists and is no report of flowsweep."""
     _refuse(path, is_report, "a report that flowsweep wrote")
 
 
 def refuse_foreign_database(path: Path) -> None:
-    """Raises if `path` is there and is no database of flowsweep."""
+    """Raises if `path` exists and is no database of flowsweep."""
     _refuse(path, is_database, "a database that flowsweep wrote")
 
 
 def is_database(path: Path) -> bool:
-    """Whether a file of DuckDB has flowsweep's mark, as the comment of a table."""
+    """Returns whether a DuckDB file contains flowsweep's mark, the comment of a table."""
     with path.open("rb") as file:
         if file.seek(0, os.SEEK_END) < 12:
             return False
@@ -72,7 +72,7 @@ def is_database(path: Path) -> bool:
 
 
 def is_table(path: Path) -> bool:
-    """Whether a Parquet file has flowsweep's mark; only its end is read."""
+    """Returns whether a Parquet file has flowsweep's mark; reads only the file's end."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         if size < 12:
@@ -91,7 +91,7 @@ def _is_fact_name(path: Path) -> bool:
 
 
 def is_report(path: Path) -> bool:
-    """Whether a page is one of flowsweep's reports."""
+    """Returns whether a page is one of flowsweep's reports."""
     with path.open("rb") as file:
         page = file.read(MAX_REPORT)
     return REPORT_MARK in page or (REPORT_SECTION in page and b"flowsweep" in page)

@@ -1,6 +1,6 @@
-"""SQL by which DuckDB reads Parquet files, with run and host from the names of their folders.
+"""Writes the SQL by which DuckDB reads Parquet files, with run and host from their folders.
 
-DuckDB takes every path for a pattern, and `key=value` in any folder above for a column. Here a
+DuckDB reads every path as a glob pattern, and `key=value` in any parent folder as a column. Here a
 path is literal, and only the two folders that `flowsweep ingest` made give run and host.
 """
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from flowsweep.errors import FlowsweepError
 from flowsweep.files.owned import TABLE_MARK
 
-#: Below a table's folder.
+#: The folders of the tables, as a glob pattern.
 PARTITIONS = "run=*/host=*"
-#: The value of a folder, as `names.encode` spelled it; `filename` is a column of Zeek's files.log.
+#: A run or host, decoded from its folder. Not `filename`: that is a column of Zeek's files.log.
 _VALUE = "url_decode(regexp_extract(flowsweep_file, '/{key}=([^/]*){behind}$', 1)) as {key}"
-#: Of a table that nobody wrote.
+#: The query for a table without files.
 NOTHING = "select null::varchar as run where false"
 _WHOLE = """\
 select
@@ -30,13 +30,13 @@ from read_parquet(
 
 
 def query_folder(tables: Path, table: str) -> str:
-    """A query over all files of one table below the folder of tables."""
+    """Returns a query over all files of one table."""
     pattern = f"{literal(tables, in_pattern=True)}/{PARTITIONS}/{table}.parquet"
     return _query_partitioned(quote(pattern), by_name=True)
 
 
 def query_folders(tables: Path, table: str, folders: Iterable[str]) -> str:
-    """A query over the files of one table in folders of some runs; no rows where there is none."""
+    """Returns a query over the files of one table of some runs; without files it has no rows."""
     found = [
         path
         for folder in sorted(folders)
@@ -48,7 +48,7 @@ def query_folders(tables: Path, table: str, folders: Iterable[str]) -> str:
 
 
 def query_files(paths: Sequence[Path]) -> str:
-    """A query over these files; with run and host where all of them lie in such folders."""
+    """Returns a query over these files, with run and host if all are in such folders."""
     files = _list_paths(paths)
     if all(_is_partitioned(path) for path in paths):
         return _query_partitioned(files, by_name=False)
@@ -56,18 +56,18 @@ def query_files(paths: Sequence[Path]) -> str:
 
 
 def query_plain(paths: Sequence[Path]) -> str:
-    """A query over files that hold all of their columns, as facts do; by the columns' names."""
+    """Returns a query over files that contain all columns, such as facts, matched by name."""
     return f"select * from read_parquet({_list_paths(paths)}, hive_partitioning = false, union_by_name = true)"  # noqa: S608, E501 - quoted
 
 
 def copy(query: str, path: Path, mark: str, options: str = "") -> str:
-    """A statement that writes the rows of a query as one of flowsweep's tables.
+    """Returns a statement that writes the rows of a query as one of flowsweep's tables.
 
     Args:
         query: The rows.
         path: The file to write.
         mark: The name of the file's content in its metadata.
-        options: Further ones of `copy`, each behind a comma.
+        options: Further options of `copy`, each preceded by a comma.
     """
     return (
         f"copy ({query}\n) to {quote(str(path))} (format parquet, compression zstd, "
@@ -94,11 +94,11 @@ def _query_partitioned(files: str, *, by_name: bool) -> str:
 
 
 def literal(path: Path, *, in_pattern: bool = False) -> str:
-    """A path for DuckDB in which no character stands for others.
+    """Escapes a path for DuckDB, so that no character is a wildcard.
 
     Args:
         path: The path.
-        in_pattern: Whether a pattern is to be put behind it.
+        in_pattern: Whether the caller appends a pattern.
 
     Raises:
         FlowsweepError: DuckDB cannot read such a path.
@@ -107,7 +107,7 @@ def literal(path: Path, *, in_pattern: bool = False) -> str:
     is_pattern = in_pattern or re.search(r"[*?\[]", text) is not None
     found = None
     if is_pattern and "\\" in text:
-        # In a pattern it ends the name of a folder.
+        # In a pattern, DuckDB reads a backslash as a path separator.
         found = "a backslash in the path, which DuckDB takes for a slash there"
     elif re.search("[\ud800-\udfff]", text):
         found = "a path that is not UTF-8"
@@ -122,5 +122,5 @@ def literal(path: Path, *, in_pattern: bool = False) -> str:
 
 
 def quote(text: str) -> str:
-    """A text as SQL has it."""
+    """Returns a text as an SQL string literal."""
     return "'" + text.replace("'", "''") + "'"

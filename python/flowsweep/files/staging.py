@@ -1,17 +1,17 @@
-"""A hidden folder in which files are prepared, and the steps that put them into place.
+"""Prepares files in a hidden folder, and moves them into place.
 
-It lies beside the folder of the places, so that whoever reads all that is below that folder does
-not meet what is being written. It belongs to one writer and holds
+The hidden folder is a sibling of the folder of the places, so that a reader of all files below the
+latter does not find unfinished ones. It belongs to one writer and contains
 
-* `lock`: held as long as the writer lives;
-* `new`: what is being written;
-* `ready`: what was `new`, once all of it is on the disk. From this renaming on it counts;
-* `cleared`: what was `ready`, once nothing older has one of the places;
-* `old`: what made room for it.
+* `lock`: a file that is locked while the writer lives;
+* `new`: the files that are being written;
+* `ready`: formerly `new`, once all files are on disk. This rename commits them;
+* `cleared`: formerly `ready`, once no older file is at any of the places;
+* `old`: the replaced files.
 
-Each entry is renamed to its place in the folder; an empty file stands for a table that goes.
-Every step may be repeated: whoever finds work without a writer continues where that one stopped.
-A folder changes places with the one before it in a single step, where the file system can.
+Each entry is renamed to its place in the folder; an empty file stands for a table to remove.
+Every step can be repeated: the next process that finds an abandoned folder finishes its steps.
+A folder replaces its predecessor in a single step, if the file system can exchange names.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from flowsweep.files.owned import FACTS, refuse_foreign_tables
 
 LOCK = "lock"
 NEW, READY, CLEARED, OLD = "new", "ready", "cleared", "old"
-#: What may be put into place: a folder from elsewhere shall not replace other names.
+#: The names that may be put into place: a foreign hidden folder must not replace other files.
 PLACE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]*\.parquet|run=[^/\0]+|{FACTS}")
 #: Files that are synced at once.
 MAX_SYNCS = 16
-#: Attempts to make a hidden folder that another process removes each time.
+#: Attempts to create a hidden folder that another process removes each time.
 TRIES = 100
-#: Bytes of a hidden name. Longer names are cut; writers that share one wait for each other.
+#: The most bytes of a hidden name. Longer names are cut; writers with the same name wait.
 MAX_NAME = 200
-#: Between the name of a folder and that of its set, in the name of a hidden folder beside it.
+#: Separates the names of a folder and its set in the name of a sibling hidden folder.
 _INFIX = ".flowsweep-set-"
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def beside(folder: Path, name: str) -> Path:
-    """The hidden folder of the set `name` of `folder`; in it, where nothing can lie beside it."""
+    """Returns the hidden folder of a set, a sibling of `folder`, or in it if that is impossible."""
     real = folder.resolve()
     if len(os.fsencode(real.name)) > MAX_NAME // 2 or _INFIX in real.name or not _is_open(real):
         return inside(folder, name)
@@ -60,7 +60,7 @@ def beside(folder: Path, name: str) -> Path:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The hidden folder `name` in `folder`."""
+    """Returns the hidden folder `name` in `folder`."""
     return folder / _shorten_name(f"{HIDDEN}{name}")
 
 
@@ -69,7 +69,7 @@ def _shorten_name(name: str) -> str:
 
 
 def _is_open(folder: Path) -> bool:
-    """Whether this user may rename what is made beside a folder to a name in it."""
+    """Returns whether this user may rename a sibling of `folder` to a name in it."""
     parent = folder.parent
     if not parent.exists():
         return True
@@ -77,7 +77,7 @@ def _is_open(folder: Path) -> bool:
         return False
     if not folder.exists():
         return True
-    # One file system may be mounted at both, and names cannot be moved between mounts.
+    # One file system may be mounted at both, and rename does not work across mounts.
     escaped = "".join(f"\\{ord(one):03o}" if one in " \t\n\\" else one for one in str(folder))
     with suppress(OSError), Path("/proc/self/mountinfo").open("rb") as mounts:
         if any(line.split()[4] == os.fsencode(escaped) for line in mounts):
@@ -86,7 +86,7 @@ def _is_open(folder: Path) -> bool:
 
 
 def make_missing(folder: Path, made: list[Path]) -> None:
-    """Makes a folder and all above it; `made` gets those that were not there."""
+    """Creates a folder and its missing parents; appends the created ones to `made`."""
     missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
     for path in reversed(missing):
         made.append(path)
@@ -94,10 +94,10 @@ def make_missing(folder: Path, made: list[Path]) -> None:
 
 
 def claim(work: Path, made: list[Path], say: Callable[[str], None]) -> int:
-    """Takes the lock of a hidden folder, which is made where it lacks; its descriptor.
+    """Locks a hidden folder, which is created if missing; returns the lock's descriptor.
 
     Raises:
-        FlowsweepError: It is not this user's.
+        FlowsweepError: The folder is another user's, or not a folder.
     """
     for left in reversed(range(TRIES)):
         is_new = not os.path.lexists(work)
@@ -106,8 +106,8 @@ def claim(work: Path, made: list[Path], say: Callable[[str], None]) -> int:
             _check_own(work, is_new=is_new)
             return take_lock(work / LOCK, say)
         except FileNotFoundError:
-            # Its owner has finished, or took it for a dead process's before it was locked. For a
-            # link that leads nowhere no further attempt helps.
+            # Its owner has finished, or another process removed it as abandoned before the lock
+            # was taken. For a dangling link, no further attempt helps.
             if not left:
                 raise
     raise AssertionError
@@ -125,12 +125,12 @@ def _check_own(work: Path, *, is_new: bool) -> None:
 
 
 def check_places(folder: Path, places: Sequence[str]) -> None:
-    """Raises where something that is not flowsweep's, or may not be moved, has one of `places`."""
+    """Raises if a file at one of `places` is not flowsweep's, or may not be moved."""
     for place in places:
         if not PLACE.fullmatch(place):
             raise ValueError(f"{place}: no place of a table")
         path = folder / place
-        with suppress(FileNotFoundError, NotADirectoryError):  # or moved away in this moment
+        with suppress(FileNotFoundError, NotADirectoryError):  # missing, or just moved away
             refuse_foreign_tables(path)
             if not _is_movable(path):
                 raise FlowsweepError(
@@ -144,25 +144,25 @@ def _is_movable(path: Path) -> bool:
     about, parent = path.lstat(), path.parent.stat()
     user = os.geteuid()
     kept = parent.st_mode & stat.S_ISVTX and user not in {0, about.st_uid, parent.st_uid}
-    # To move a folder changes its entry `..`, too.
+    # Moving a folder also changes its entry `..`.
     needed = (path.parent, path) if stat.S_ISDIR(about.st_mode) else (path.parent,)
     return not kept and all(os.access(one, os.W_OK | os.X_OK) for one in needed)
 
 
 def appear(work: Path, folder: Path) -> None:
-    """Turns the written files into `folder`, which is not there yet."""
+    """Renames `new` to `folder`, which does not exist yet."""
     _sync_all(work / NEW)
     (work / NEW).rename(folder)
     sync(folder.parent)
 
 
 def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
-    """Renames a finished set of files to `ready`; from here on a reader finishes its publication.
+    """Renames a finished set of files to `ready`; after that, any process may finish the move.
 
     Args:
-        folder: Of the places.
+        folder: The folder of the places.
         work: Its hidden folder.
-        places: Tables that go if they were not written this time.
+        places: Tables to remove if they were not written this time.
     """
     for place in places:
         if os.path.lexists(folder / place) and not os.path.lexists(work / NEW / place):
@@ -174,7 +174,7 @@ def commit(folder: Path, work: Path, places: Sequence[str] = ()) -> None:
 
 
 def _sync_all(root: Path) -> None:
-    """Syncs all that is below `root`; where it is much, a file system does several in one go."""
+    """Syncs all files below `root`; many at once, as a file system combines concurrent syncs."""
     below = (path for path in root.rglob("*") if not path.is_symlink())
     found = [root, *(path for path in below if path.is_dir() or path.is_file())]
     if len(found) <= MAX_SYNCS:
@@ -188,9 +188,9 @@ def _sync_all(root: Path) -> None:
 
 
 def is_ready(work: Path) -> bool:
-    """Whether what was written in a hidden folder counts, and is not all in its place.
+    """Returns whether a hidden folder contains committed files that are not yet in place.
 
-    A folder from elsewhere may hold other names: they are never put into place.
+    Files of a foreign hidden folder with other names are never put into place.
     """
     names = _waiting_in(work)
     return bool(names) and all(map(PLACE.fullmatch, names))
@@ -201,7 +201,7 @@ def _waiting_in(work: Path) -> list[str]:
 
 
 def move(folder: Path, work: Path) -> None:
-    """Puts the files of a committed set into place, from wherever an earlier attempt stopped."""
+    """Puts the files of a committed set into place; continues where an earlier attempt stopped."""
     ready, cleared = work / READY, work / CLEARED
     (work / OLD).mkdir(exist_ok=True)
     if ready.is_dir():
@@ -219,10 +219,11 @@ def move(folder: Path, work: Path) -> None:
 
 
 def _make_room(entry: Path, place: Path, old: Path) -> None:
-    """Moves what is at `place` to the folder `old`; a folder is replaced in the same step."""
+    """Moves the entry at `place` to the folder `old`; a folder is replaced in the same step."""
     aside = old / os.urandom(8).hex()
     if entry.is_dir():
-        # A process that continues after a crash must not exchange them back: nothing is ready.
+        # Out of `ready` first, so that a process that continues after a crash does not exchange
+        # them back.
         entry.rename(aside)
         if _exchange(aside, place):
             return
@@ -231,7 +232,7 @@ def _make_room(entry: Path, place: Path, old: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchanges two names in one step; returns whether this file system can."""
+    """Exchanges two names in one step; returns false if the file system cannot."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -247,23 +248,23 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def roll_forward(folder: Path, work: Path, say: Callable[[str], None]) -> None:
-    """Puts what a killed writer had ready into place; its lock is held."""
+    """Puts the committed files of a killed writer into place; the caller holds its lock."""
     if not is_ready(work):
         return
     with explaining(f"cannot write to {folder}"):
-        folder.mkdir(exist_ok=True)  # it may have been removed since
+        folder.mkdir(exist_ok=True)  # the folder may have been removed since
         with folder_locked(folder, say):
             check_places(folder, _waiting_in(work))
             move(folder, work)
 
 
 def any_ready(folder: Path) -> bool:
-    """Whether a set of `folder` is half in place."""
+    """Returns whether a set of `folder` is committed but not completely in place."""
     return any(is_ready(work) for work in _all_of(folder))
 
 
 def settle(folder: Path, say: Callable[[str], None]) -> None:
-    """Finishes or removes what killed writers of this user left in `folder`, or beside it."""
+    """Finishes or removes the hidden folders that killed writers of this user left."""
     with suppress(OSError):
         remove_parts(folder)
     for work in _all_of(folder):
@@ -275,10 +276,10 @@ def settle(folder: Path, say: Callable[[str], None]) -> None:
 
 
 def finish(folder: Path, say: Callable[[str], None]) -> None:
-    """Waits for those who put a set of `folder` into place, and finishes what a killed one began.
+    """Waits for writers that put a set of `folder` into place, and finishes for killed ones.
 
     Raises:
-        FlowsweepError: It was another user's.
+        FlowsweepError: The killed writer was another user's.
     """
     for work in filter(is_ready, _all_of(folder)):
         with suppress(FileNotFoundError), locked(work / LOCK, say):
@@ -295,7 +296,7 @@ def finish(folder: Path, say: Callable[[str], None]) -> None:
 
 
 def _all_of(folder: Path) -> list[Path]:
-    """The hidden folders of `folder`."""
+    """Returns the hidden folders of `folder`."""
     real = folder.resolve()
     beside_it = real.parent.glob(f".{escape(real.name)}{_INFIX}*")
     found = [*sorted(beside_it), *sorted(folder.glob(f"{HIDDEN}*"))]
@@ -304,7 +305,7 @@ def _all_of(folder: Path) -> list[Path]:
 
 @contextmanager
 def abandoned(work: Path) -> Iterator[bool]:
-    """Whether a hidden folder is this user's and has no writer; it gets none meanwhile."""
+    """Yields whether a hidden folder is this user's and abandoned; locks it in the block."""
     lock = None
     with suppress(OSError, FlowsweepError):
         about = work.lstat()
@@ -312,7 +313,7 @@ def abandoned(work: Path) -> Iterator[bool]:
             if os.path.lexists(work / LOCK):
                 lock = free_lock(work / LOCK)
             else:
-                work.rmdir()  # its owner, if there is one, sees that and makes it again
+                work.rmdir()  # an owner that has not locked it yet creates it again
     try:
         yield lock is not None
     finally:
@@ -321,7 +322,7 @@ def abandoned(work: Path) -> Iterator[bool]:
 
 
 def empty(work: Path) -> None:
-    """Removes all in a hidden folder but its lock."""
+    """Removes everything in a hidden folder except its lock."""
     for path in work.iterdir():
         if path.name != LOCK:
             _remove_all(path)
@@ -331,12 +332,12 @@ def remove(work: Path) -> None:
     """Removes a hidden folder, its lock last."""
     empty(work)
     (work / LOCK).unlink()
-    with suppress(OSError):  # who takes it in this moment removes it
+    with suppress(OSError):  # a writer that has just claimed it removes it later
         work.rmdir()
 
 
 def _remove_all(path: Path) -> None:
-    # `shutil` takes as long to import as many a capture to parse.
+    # Importing `shutil` takes as long as parsing a small capture.
     if path.is_dir() and not path.is_symlink():
         for inner in path.iterdir():
             _remove_all(inner)

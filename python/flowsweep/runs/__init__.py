@@ -1,1 +1,1 @@
-"""The folders of runs: their records, their captures, and the names they may have."""
+"""The folders of runs: their records, captures and names."""

@@ -1,4 +1,4 @@
-"""app.json as a model: what the report reads of an application's account of its run."""
+"""The model of app.json: what the report reads of an application's record of its run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flowsweep.validation import refused
 
 
 class Phase(Record):
-    """A span of time of one rank."""
+    """A time span of one rank."""
 
     rank: Whole | None = None
     start_s: Number | None = None
@@ -46,14 +46,14 @@ class Sent(Record):
 
 
 class Primitive(Record):
-    """Calls of one function of MPI."""
+    """Calls of one MPI function."""
 
     calls: Whole | None = None
     seconds: Number | None = None
 
 
 def _key(value: object) -> object:
-    """The SQL of the report looks for it: it can be no path of JSON."""
+    """Checks a key that the report's SQL uses in a JSON path."""
     if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", value):
         found = inputs.shorten_value(value)
         raise refused("not the name of a rank or call", found, "letters, digits, _ and -")

@@ -1,4 +1,4 @@
-"""Captures of a folder that agents write into: host, start, and whether each is whole."""
+"""Lists the captures that agents write into a folder: host, start, and whether each is complete."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from flowsweep.files.outputs import PART
 from flowsweep.parsing import Drops, Settings, check, name_paths
 from flowsweep.runs.run_folder import is_capture
 
-#: The folder into which the unit of the capture service moves the files of the start before.
+#: The folder into which the capture service's unit moves the files of its previous start.
 BEFORE = "before"
 MANIFEST = ".capture.json"
-#: Path, size and time of the last change: what was read of a file is valid until they change.
+#: Path, size and modification time: cached results about a file are valid until these change.
 _State = tuple[Path, int, int]
 
 
 @dataclass(frozen=True)
 class Counters:
-    """The losses of a capture that may still run, so far.
+    """The losses so far of a capture that may still run.
 
     Attributes:
-        start: When the capture was started: another start counts from 0 again.
+        start: When the capture started: its counters begin at 0 then.
         drops: Packets that were dropped since then.
-        series: The name that its files have before their numbers.
+        series: The part of its files' names before their numbers.
         removed: Files that its ring has removed since then.
     """
 
@@ -45,12 +45,12 @@ class Arrival:
     """One capture file.
 
     Attributes:
-        host: Whose it is: its folder's name, in the folder itself that of its series.
+        host: The name of its folder; for a file directly in the captures' folder, its series.
         path: The file.
-        size: Its bytes.
-        first_ns: When its first packet was captured; None where it has none yet.
-        is_whole: Whether nobody writes to it any more.
-        counters: Those of its manifest, if it has one.
+        size: Its size in bytes.
+        first_ns: When its first packet was captured; None if it has no packet yet.
+        is_whole: Whether its agent has finished writing it.
+        counters: The counters of its manifest, if it has one.
     """
 
     host: str
@@ -62,20 +62,20 @@ class Arrival:
 
     @property
     def is_cut(self) -> bool:
-        """Whether its agent ended before the file did."""
+        """Whether its agent was stopped before it finished the file."""
         return self.path.name.endswith(PART)
 
 
 class Folder:
-    """A folder of captures, looked through again and again.
+    """A folder of captures that is scanned repeatedly.
 
     Args:
         path: The folder.
-        quiet_s: A file that no manifest lists is whole once nobody wrote to it for so long.
-        say: Told what is wrong with a file, once.
+        quiet_s: A file that no manifest lists is complete after so many seconds without a write.
+        say: Called once with each error of a file.
 
     Attributes:
-        passed_over: Captures by their content that have no capture's name.
+        passed_over: Files that are captures by their content, but not by their name.
     """
 
     def __init__(self, path: Path, quiet_s: float, say: Callable[[FlowsweepError], None]) -> None:
@@ -86,7 +86,7 @@ class Folder:
         self.passed_over: set[Path] = set()
 
     def arrivals(self) -> list[Arrival]:
-        """The captures that are there now, in the order of their first packets.
+        """Returns the captures in the folder, in the order of their first packets.
 
         Raises:
             FlowsweepError: There is no such folder.
@@ -100,13 +100,13 @@ class Folder:
         stems: dict[Path, set[str]] = {}
         for path in shown:
             stems.setdefault(path.parent, set()).add(_stem(path))
-        # Files that are gone need not be remembered.
+        # Forget files that are gone.
         known, self._first = self._first, {}
         found: list[Arrival] = []
         for path in shown:
             try:
                 state = _state(path)
-            except FileNotFoundError:  # the ring's oldest file, or one that was renamed
+            except FileNotFoundError:  # the ring removed it, or it was renamed
                 continue
             if state in self._refused or path.name.endswith(MANIFEST):
                 continue
@@ -124,7 +124,7 @@ class Folder:
         return sorted(found, key=lambda one: (one.first_ns or 0, one.host, one.path))
 
     def _files(self) -> list[Path]:
-        """All files that are not hidden; a folder that goes away meanwhile has none."""
+        """Returns all files that are not hidden, sorted; skips folders that vanish meanwhile."""
         found: list[Path] = []
         for above, folders, files in os.walk(self.path):
             folders[:] = [name for name in folders if not name.startswith(".")]
@@ -152,7 +152,7 @@ class Folder:
         self, path: Path, size: int, manifest: Path, about: dict[str, Any] | None
     ) -> bool:
         if path.name.endswith(PART):
-            # An agent that lives replaces its manifest every second, also where no packet comes.
+            # A living agent replaces its manifest every second, also without packets.
             return self._is_quiet(path) and (about is None or self._is_quiet(manifest))
         listed = (about or {}).get("files")
         is_listed = isinstance(listed, list) and any(
@@ -168,7 +168,7 @@ class Folder:
             return False
 
     def _manifest(self, path: Path) -> dict[str, Any] | None:
-        """What it says; None where there is none, or where it cannot be read, which is printed."""
+        """Returns a manifest; None if it is missing, or unreadable, which is reported."""
         try:
             state = _state(path)
         except FileNotFoundError:
@@ -186,10 +186,10 @@ class Folder:
 
 
 def in_order(captures: Sequence[Path]) -> Sequence[Path]:
-    """The parts of one capture by their first packets, which their names need not show.
+    """Sorts the parts of one capture by their first packets: names may not show the order.
 
     Raises:
-        CaptureError: One of several is no capture, or cannot be read.
+        CaptureError: One of several parts is no capture, or cannot be read.
     """
     if len(captures) == 1:
         return captures
@@ -197,12 +197,12 @@ def in_order(captures: Sequence[Path]) -> Sequence[Path]:
 
 
 def first_packet(path: Path) -> int | None:
-    """When the first packet of a capture was captured, ns since 1970; None where it has none.
+    """Returns the time of a capture's first packet, ns since 1970; None if there is none.
 
-    A time beyond the range of nanoseconds is none: the first one that is.
+    Packets whose time is outside the range of 64-bit nanoseconds are skipped.
 
     Raises:
-        CaptureError: It is no capture, or cannot be read.
+        CaptureError: The file is no capture, or cannot be read.
     """
     import duckdb
 
@@ -218,7 +218,7 @@ def first_packet(path: Path) -> int | None:
         try:
             rows = connection.sql(query).fetchall()
         except duckdb.Error as error:
-            # It was renamed or removed since it was found; the error says so.
+            # `check` raises a clearer error if the file was renamed or removed meanwhile.
             check([path])
             raise FlowsweepError(
                 f"{path}: its first packet cannot be read",
@@ -229,7 +229,7 @@ def first_packet(path: Path) -> int | None:
 
 
 class _Packets:
-    """The packets of one file; a missing end is normal in a file that is still written."""
+    """The packets of one file, which may be truncated because its agent still writes it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -238,7 +238,7 @@ class _Packets:
         return _parsers.stream(
             name_paths([self._path]),
             "packets",
-            # The first packet alone is wanted: it waits for no other one.
+            # Only the first packet is needed, so that the parser need not reorder packets.
             Settings(order_window_ns=0, keep_duplicates=True),
             on_damage=lambda _: None,
         )
@@ -256,7 +256,7 @@ def _counters(manifest: Path, about: dict[str, Any] | None) -> Counters | None:
 
 
 def _stem(path: Path) -> str:
-    """The name without what a capture or its manifest adds; the whole name of another file."""
+    """Returns the name without the suffixes of a capture or manifest; else the whole name."""
     name = path.name.removesuffix(PART)
     if name.endswith(MANIFEST):
         return name.removesuffix(MANIFEST)

@@ -1,8 +1,7 @@
-"""Accounts for the frames of each link direction, by the emulator's counters.
+"""Accounts for the frames of each link direction with the emulator's counters.
 
-This is the only place that knows which counters explain a frame that did not arrive. The run's
-validity, the column `emulator_dropped` of the runs and the model `conservation` of the report all
-ask here.
+Only this module knows which counters explain a frame that did not arrive. The run's validity, the
+column `emulator_dropped` of `runs` and the report's model `conservation` all use it.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ class Balance:
         from_site: The site that the frames left.
         to_site: The site that they were sent to.
         received: Frames that entered this direction.
-        duplicated: Frames that it made itself, by doubling others.
+        duplicated: Frames that the emulator duplicated.
         delivered: Frames that left at the far end.
-        dropped: Frames that it dropped, of every cause: queue, CoDel, loss that was asked for,
-            uplink, downlink, refused by the far interface, oversize, and causes yet to come.
-        in_flight: Frames that were on their way when the counters were read.
+        dropped: Frames that the emulator dropped for any reason: queue, CoDel, emulated loss,
+            uplink, downlink, refused by the far interface, oversize, and future reasons.
+        in_flight: Frames in the emulator when the counters were read.
         dropped_before: Frames that the kernel dropped at the port before the emulator read them.
-            The port counts for all its links: at most so many were of this direction.
+            The port counts for all its links: this is an upper bound for this direction.
     """
 
     from_site: str
@@ -44,12 +43,12 @@ class Balance:
 
     @property
     def unexplained(self) -> int:
-        """Frames that went in, or were made, and whose fate no counter shows."""
+        """Frames that were received or duplicated, and that no other counter explains."""
         return self.received + self.duplicated - self.delivered - self.dropped - self.in_flight
 
 
 def _dropped(link: Mapping[str, Any]) -> int:
-    """Frames dropped on one link direction: every counter `dropped_*`, those of bytes apart."""
+    """Returns the frames dropped on a link direction: all counters `dropped_*` except of bytes."""
     return sum(
         int(value or 0)
         for key, value in link.items()
@@ -58,9 +57,9 @@ def _dropped(link: Mapping[str, Any]) -> int:
 
 
 def balances(emulator: Any) -> list[Balance]:
-    """The balance of every link direction of an emulator's record, in its order.
+    """Returns the balance of every link direction of an emulator's record, in its order.
 
-    A counter that is absent is 0. What is no such record has no balances: a report must not fail
+    A missing counter is 0. A malformed record has no balances: a report must not fail
     because one run.json was edited by hand.
     """
     ports = _entries(emulator, "ports")
@@ -86,7 +85,7 @@ def _entries(record: Any, key: str) -> list[dict[str, Any]]:
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
-#: What the report's SQL sees of it: see `flowsweep.warehouse`.
+#: The table in the report's SQL: see `flowsweep.warehouse.computed`.
 NOTE = "fates of the emulator's frames, from run.json (flowsweep.runs.link_balance)"
 COLUMNS = {
     "run": "varchar",
@@ -103,7 +102,7 @@ COLUMNS = {
 
 
 def rows(records: Iterable[tuple[str, str | None]]) -> list[tuple[Any, ...]]:
-    """Rows with `COLUMNS` from pairs of a run's name and its run.json, which may be None."""
+    """Returns rows of `COLUMNS` from pairs of a run's name and its run.json, which may be None."""
     return [
         (
             run, one.from_site, one.to_site, one.received, one.duplicated, one.delivered,

@@ -1,4 +1,4 @@
-"""The outcomes of a run: what it is judged by, besides its completion time."""
+"""The outcomes by which a run is judged, in addition to its completion time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from flowsweep.validation import refused
 
 
 class Outcome(Record):
-    """A number that a run reports of itself.
+    """A number that a run reports about itself.
 
     Attributes:
-        unit: As it is printed; empty for counts and shares.
-        better: Whether less of it is better, or more.
+        unit: The printed unit; empty for counts and shares.
+        better: Whether less is better, or more.
     """
 
     name: Annotated[str, Field(pattern=PATTERN)]
@@ -52,18 +52,18 @@ Outcomes = Annotated[list[Outcome], BeforeValidator(_check_distinct)]
 
 
 def rows(outcomes: Iterable[Outcome]) -> list[dict[str, Any]]:
-    """The outcomes as the table `runs` holds them."""
+    """Returns the outcomes as values of the table `runs`."""
     return [one.model_dump() for one in outcomes]
 
 
 def check_alike(runs: Iterable[dict[str, Any]]) -> None:
-    """Checks that all runs of an application mean the same by the name of an outcome.
+    """Checks that an outcome has the same meaning in all runs of an application.
 
     Args:
         runs: Rows of the table `runs`.
 
     Raises:
-        FlowsweepError: Two of them differ in its unit, or in what is better.
+        FlowsweepError: Two runs differ in the outcome's unit, or in `better`.
     """
     seen: dict[tuple[str, str], tuple[str, str, str]] = {}
     for run in runs:

@@ -1,6 +1,6 @@
-"""Divides endless captures into runs: each period of the clock is one, of all hosts together.
+"""Divides continuous captures into runs: each period of the clock is one run, with all hosts.
 
-What was parsed stands in the run.json of its period, and is all that is remembered.
+The run.json of a period lists the captures that were parsed; there is no other state.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
     from flowsweep.runs.arrivals import Arrival
 
 SECOND = 10**9
-#: Of a run: its start, UTC. No form of ISO 8601, which readers of Hive's folders take for a time.
+#: The name of a run: its start, UTC. Not ISO 8601, which readers of Hive folders parse as a time.
 NAME = "%Y-%m-%d-%Hh%Mm%Ss"
-#: A period that begins so far ahead of the clock is of a host whose clock is wrong.
+#: If a period begins more than this ahead of the clock, the clock of its host is wrong.
 AHEAD_NS = 24 * 3600 * SECOND
-#: The last second since 1970 that 64 bits of nanoseconds can hold.
+#: The last second since 1970 that 64-bit nanoseconds can represent, less one.
 LAST_S = (2**63 - 1) // SECOND - 1
-#: What a run.json must hold to be one of these.
+#: The key that the run.json of a period must have.
 PERIOD = "period_s"
 KIND = "the record of a period"
 EXAMPLE = '{"period_s": 3600, "captures": [], "drops": {}}'
 
 
 class Periods:
-    """The periods of one folder of captures that were parsed already.
+    """The periods of one folder of captures that were already parsed.
 
     Args:
         folder: The folder of captures.
-        directory: Their results: results/<experiment>.
+        directory: The folder of their results, results/<experiment>.
         period_s: The length of a period.
 
     Raises:
-        FlowsweepError: The results are of something else, or of periods of another length.
+        FlowsweepError: The results are of another folder, or of periods of another length.
     """
 
     def __init__(self, folder: Path, directory: Path, period_s: int) -> None:
@@ -74,21 +74,21 @@ class Periods:
         return record
 
     def has_any(self) -> bool:
-        """Whether a period was parsed yet."""
+        """Returns whether any period was parsed."""
         return bool(self._done)
 
     def ready(self, arrivals: Sequence[Arrival], now_ns: int) -> dict[str, list[Arrival]]:
-        """The captures of each period that is over, is whole and is not parsed as it is.
+        """Returns the captures of each period that is over, complete and has unparsed captures.
 
-        One that lies more than a day ahead does not wait for its time: the clock of a host is
-        wrong, and what it captured is a run of its own.
+        A period that begins more than a day ahead is ready at once: the clock of a host is
+        wrong, and its captures become a run of their own.
 
         Args:
-            arrivals: All captures that are there, in the order of their first packets.
-            now_ns: The time by the clock, ns since 1970.
+            arrivals: All captures in the folder, in the order of their first packets.
+            now_ns: The current time, ns since 1970.
 
         Returns:
-            By the names of the runs, oldest first.
+            The captures by the name of their run, oldest run first.
         """
         found: dict[int, list[Arrival]] = {}
         for one in arrivals:
@@ -107,20 +107,20 @@ class Periods:
         return begin_ns + self._period_s * SECOND <= now_ns or begin_ns > now_ns + AHEAD_NS
 
     def _is_news(self, run: str, arrivals: Sequence[Arrival]) -> bool:
-        """Whether a period has captures that are not in its tables, and still has all that are.
+        """Returns whether a period has unparsed captures, and still has all parsed ones.
 
-        A ring of files forgets its oldest ones: their rows stay.
+        When a ring has removed parsed captures, the period is not parsed again: their rows stay.
         """
         parsed, here = self._parsed(run), {(one.host, one.first_ns): one.size for one in arrivals}
         return parsed.keys() <= here.keys() and not here.items() <= parsed.items()
 
     def _parsed(self, run: str) -> dict[tuple[str, int], int]:
-        """The captures in the tables of a period, by host and first packet: their sizes."""
+        """Returns the sizes of a period's parsed captures, by host and first packet."""
         captures = self._done.get(run, {}).get("captures", ())
         return {(one["host"], one["first"]): one["bytes"] for one in captures}
 
     def left_out(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[str, Path]]:
-        """Captures that came too late: others of their period are parsed, and gone by now."""
+        """Yields captures that came too late: parsed ones of their period are already removed."""
         here = {(one.host, one.first_ns) for one in arrivals}
         for one in arrivals:
             if one.first_ns is None:
@@ -132,9 +132,9 @@ class Periods:
                 yield run, one.path
 
     def lost(self, arrivals: Sequence[Arrival]) -> Iterator[tuple[str, int, int]]:
-        """Hosts of which a ring removed captures that are in no table.
+        """Yields hosts whose ring removed captures before they were parsed.
 
-        Returns:
+        Yields:
             The host, how many of its captures are in no table, and how many were removed in all.
         """
         here = {(one.host, one.first_ns) for one in arrivals}
@@ -165,16 +165,16 @@ class Periods:
         return datetime.fromtimestamp(number * self._period_s, UTC).strftime(NAME)
 
     def drops(self, run: str, arrivals: Sequence[Arrival]) -> dict[str, Drops]:
-        """Packets that were dropped at each host and not counted with an earlier period.
+        """Returns the packets dropped at each host that no earlier period counted.
 
-        A manifest counts from the start of its capture, so what came on top since the last look
-        is counted with the period that is parsed next.
+        A manifest counts from the start of its capture, so its increase since the last
+        parse is attributed to the period that is parsed next.
         """
         drops_by_host: dict[str, Drops] = {}
         for host in sorted({one.host for one in arrivals}):
             before = self._done.get(run, {}).get("drops", {}).get(host)
             added = self._added(host, [one for one in arrivals if one.host == host])
-            # Drops that were not known then are among those that are added now.
+            # Drops that were unknown then are part of the increase now.
             kernel, interface = before["told"] if before else (0, 0)
             drops_by_host[host] = _sum((kernel or 0, interface or 0), added)
         return drops_by_host
@@ -196,7 +196,7 @@ class Periods:
     def record(
         self, run: str, arrivals: Sequence[Arrival], drops_by_host: Mapping[str, Drops]
     ) -> None:
-        """Notes that the tables of a period are made of these captures."""
+        """Writes to run.json that the tables of a period were made from these captures."""
         start = datetime.strptime(run, NAME).replace(tzinfo=UTC)
         end = start + timedelta(seconds=self._period_s)
         captures = [
@@ -225,7 +225,7 @@ class Periods:
         with outputs.explaining(f"cannot write to {folder}"):
             folder.mkdir(parents=True, exist_ok=True)
             outputs.write_file(folder / "run.json", text)
-        # As it is read at the next start.
+        # Keep what the next start will read, with JSON's types.
         self._done[run] = json.loads(text)
 
 
@@ -241,13 +241,13 @@ def _sum(one: Drops, other: Drops) -> Drops:
 
 
 def _series(file: str) -> tuple[str, str | None]:
-    """The names that the series of a capture file may have."""
+    """Returns the possible names of a capture file's series."""
     stem = capture_names.stem(Path(file))
     return stem, capture_names.first_part(stem)
 
 
 def _nanoseconds(start: str) -> int | None:
-    """The time at which a capture was started, ns since 1970; None of what is no time."""
+    """Returns the start of a capture, ns since 1970; None if the text is no time with a zone."""
     try:
         moment = datetime.fromisoformat(start)
     except ValueError:

@@ -15,12 +15,12 @@ from flowsweep.files import inputs
 from flowsweep.validation import expected_of, refused
 
 MOST_INT64 = 2**63 - 1
-#: `completion` is as near to `completion_s`, and `rank` to `ranks`; `result` is to none.
+#: The least similarity for a hint, as of `completion` and `completion_s`, or `rank` and `ranks`.
 NEAR = 0.8
 
 
 def _name(value: object) -> object:
-    """A name of an application, a host or a site, as tables, figures and messages show it."""
+    """Checks the name of an application, host or site: no control characters."""
     if isinstance(value, str) and (inputs.has_control(value) or "\n" in value or "\t" in value):
         raise refused(
             "a name with a control character",
@@ -31,10 +31,10 @@ def _name(value: object) -> object:
 
 
 def _time(value: object) -> object:
-    """RFC 3339 with up to nine decimals, as nanoseconds since the epoch.
+    """Parses RFC 3339 with up to nine decimals into nanoseconds since the epoch.
 
-    A time outside the range of nanoseconds counts as none: the clock was wrong, and the rest of
-    the run is still good.
+    A time outside the range of 64-bit nanoseconds becomes None: the clock was wrong, but the rest
+    of the run is valid.
     """
     if value is None or value == "":
         return None
@@ -50,7 +50,7 @@ def _time(value: object) -> object:
     except (ValueError, OverflowError):
         raise refused("not a time", inputs.shorten_value(value), TIME) from None
     found = seconds * 10**9 + int((fraction or "0").ljust(9, "0"))
-    # DuckDB takes the last ones at both ends for infinite.
+    # DuckDB treats the extreme values at both ends as infinite.
     return found if -MOST_INT64 < found < MOST_INT64 else None
 
 
@@ -65,13 +65,13 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Record(BaseModel):
-    """Values are what they are: "3" is no number, 1 is not true. Other keys are left alone."""
+    """A record with strict types: "3" is no number, 1 is not true. Other keys are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, defer_build=True)
 
 
 def find_misspelt(kind: type[Record], record: dict[str, Any]) -> list[str]:
-    """A line for each key that nobody reads, and that is almost one that is read and lacks."""
+    """Returns a line for each unread key that resembles a missing key that would be read."""
     read = {field.alias or name for name, field in kind.model_fields.items()}
     lines = []
     for key in record.keys() - read:
@@ -81,20 +81,20 @@ def find_misspelt(kind: type[Record], record: dict[str, Any]) -> list[str]:
 
 
 def only_objects(value: object) -> object:
-    """A list of objects; what is none of the report's is a program's own business."""
+    """Replaces a value that is no list by an empty list, and items that are no objects by `{}`."""
     return [only_object(one) for one in value] if isinstance(value, list) else []
 
 
 def only_object(value: object) -> object:
-    """The same of one object."""
+    """Replaces a value that is no object by `{}`: programs may use the key in their own way."""
     return value if isinstance(value, dict) else {}
 
 
 def checked(kind: type[Record], record: dict[str, Any], path: Path) -> Any:
-    """The record as a model of this kind.
+    """Validates the record as a model of this kind.
 
     Raises:
-        FlowsweepError: With the file and the place of the first value that is wrong.
+        FlowsweepError: A value is wrong; names the file and the place of the first one.
     """
     try:
         return kind.model_validate(record)
@@ -105,7 +105,7 @@ def checked(kind: type[Record], record: dict[str, Any], path: Path) -> Any:
 def _describe_faults(path: Path, error: ValidationError) -> FlowsweepError:
     faults = error.errors(include_url=False)
     fault = faults[0]
-    # A union's names of its parts are no places of the file.
+    # Pydantic's names for the members of a union are not places in the file.
     parts = [part for part in fault["loc"] if not str(part).startswith(("function-", "nullable"))]
     place = inputs.place_of(parts)
     more = f" ({len(faults) - 1} more to correct after it)" if len(faults) > 1 else ""

@@ -20,13 +20,13 @@ class Recordings:
     """The captures and logs of one run, by host.
 
     Attributes:
-        run: Its name.
+        run: The name of the run.
         captures: The files of each host.
-        logs: Zeek's logs of each host.
-        drops: Packets that kernel and interface dropped at a host; for a host that is not
-            in it, the manifests beside its captures state them.
+        logs: The Zeek logs of each host.
+        drops: Packets that kernel and interface dropped at a host; for a host that is missing
+            here, the manifests of its captures state them.
         passed_over: Captures and logs that are not named after a host.
-        no_logs: Files that are named like logs of Zeek and hold none.
+        no_logs: Files that are named like Zeek logs but contain none.
     """
 
     run: str

@@ -1,8 +1,8 @@
-"""run.json and app.json as models: what is read of them, and what that may be.
+"""Models of run.json and app.json: the keys that are read, and their valid values.
 
-A person's own run.json may hold no more than the axes and `completion_s`; whatever else is in it
-stays in the column `json`. Of what is read here, by Python or by the SQL of the report, each value
-is checked: a wrong one is reported with its file and place; nothing else is checked.
+A user's own run.json may contain only the axes and `completion_s`; all its other keys
+stay in the column `json`. Each value that Python or the report's SQL reads is checked, and a wrong
+one is reported with its file and place; no other value is checked.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Lateness(Record):
 
 
 def _counters(value: object) -> object:
-    """Counters of a link or a port; each of them, and their sum, fits into 64 bits."""
+    """Checks the counters of a link or port: each of them, and their sum, fits into 64 bits."""
     if not isinstance(value, dict):
         return {}
     for key, count in value.items():
@@ -85,7 +85,7 @@ class Emulator(Record):
 
 
 class Link(Record):
-    """A link between two sites, as it was asked for."""
+    """A link between two sites, as requested."""
 
     rate_bit_s: Number | None = None
     links: Whole | None = None
@@ -119,10 +119,10 @@ class Run(Record):
 
 
 def read(path: Path) -> tuple[dict[str, Any], str] | None:
-    """A run.json or app.json as it is, and its text; None where there is no such file.
+    """Reads a run.json or app.json; returns the object and its text, None if it is missing.
 
     Raises:
-        FlowsweepError: It is no JSON object that can be used.
+        FlowsweepError: The file is no usable JSON object.
     """
     if not path.exists() and not path.is_symlink():
         return None

@@ -1,7 +1,6 @@
-"""The files of one run's folder: which of them are captures or logs, and of which host.
+"""Finds the captures and logs in a run's folder, and the host of each.
 
-Everybody who asks what was recorded in a run asks here: `ingest`, the workflow, and the drop
-counters beside the parts of a rotated capture.
+`ingest`, the workflow, and the reader of drop counters all use this module.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from flowsweep.zeek import is_log
 
 
 def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
-    """The captures of a run by host.
+    """Returns the captures of a run by host.
 
-    The parts of a rotated capture belong to one host, and so do all in a folder, which is called
-    as the host is.
+    The parts of a rotated capture belong to one host, and so do all captures in a subfolder, which
+    is named after the host.
     """
     captures = [path for path in sorted(run_dir.iterdir()) if _is_named_capture(path)]
     stems = {stem(path) for path in captures}
@@ -32,7 +31,7 @@ def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
 
 
 def find_overlooked(run_dir: Path, known: Collection[Path]) -> list[Path]:
-    """Captures and logs of connections that are not named like a host's; hidden ones apart."""
+    """Returns captures and `conn.log` files whose names show no host, except hidden ones."""
     paths = [path for folder in (run_dir, *_folders(run_dir)) for path in folder.iterdir()]
     return sorted(
         path for path in paths if path not in known and (_is_nameless(path) or is_capture(path))
@@ -40,7 +39,7 @@ def find_overlooked(run_dir: Path, known: Collection[Path]) -> list[Path]:
 
 
 def _is_nameless(path: Path) -> bool:
-    """Whether it is a `conn.log` of no host."""
+    """Returns whether the file is a `conn.log` without the name of a host."""
     return is_log(path) and path.name.startswith("conn.")
 
 
@@ -54,7 +53,7 @@ def _is_named_capture(path: Path) -> bool:
 
 
 def is_capture(path: Path) -> bool:
-    """Whether a plain file begins like a capture, whatever its name; hidden ones do not count."""
+    """Returns whether a plain file that is not hidden begins like a capture."""
     if path.name.startswith(".") or not path.is_file():
         return False
     try:
@@ -65,7 +64,7 @@ def is_capture(path: Path) -> bool:
 
 
 def note_passed_over(path: Path) -> str:
-    """The note on a file of `find_overlooked`."""
+    """Returns the note for a file of `find_overlooked`."""
     if _is_nameless(path):
         return (
             f"note: {path}: passed over, as it does not say of which host it is\n"
@@ -78,7 +77,7 @@ def note_passed_over(path: Path) -> str:
 
 
 def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
-    """Zeek's logs of a run by host."""
+    """Returns the Zeek logs of a run by host."""
     if not any(is_log(path) or path.is_dir() for path in run_dir.iterdir()):
         return {}
     from flowsweep.zeek import hosts
@@ -87,7 +86,7 @@ def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
 
 
 def recorded_files(run_dir: Path) -> dict[str, list[Path]]:
-    """The recordings of a run by host, sorted: captures, then Zeek's logs."""
+    """Returns the recordings of a run by host, sorted: captures, then Zeek logs."""
     found: dict[str, list[Path]] = {}
     groups: Iterable[dict[str, list[Path]]] = (captures_by_host(run_dir), logs_by_host(run_dir))
     for group in groups:

@@ -1,8 +1,8 @@
-"""Makes the table `runs` from run.json files: one row per run, axes in base units.
+"""Builds the table `runs` from run.json files: one row per run, axes in base units.
 
-A person's own run.json may hold no more than the axes and `completion_s`; what is
-missing is null, and a folder without run.json is still a row. What the application wrote
-itself is `application` in run.json, or else the file app.json beside it.
+A user's own run.json may contain only the axes and `completion_s`; missing values
+are null, and a folder without run.json still gives a row. The application's own record
+is `application` in run.json, or else the file app.json in the same folder.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment
 
 
-# Where Spark looks for types before those of the file, of which it knows no nanoseconds.
+# Spark reads types from this key first: it does not support the file's nanosecond type.
 SPARK_SCHEMA = "org.apache.spark.sql.parquet.row.metadata"
 
 
 def with_status(directory: Path, statuses: Collection[str]) -> dict[str, str]:
-    """Runs of `directory` that flowsweep made and that have one of these statuses, with reasons.
+    """Returns flowsweep's runs in `directory` with one of these statuses, and the reasons.
 
-    Warm-ups are none of them: they never count.
+    Warm-ups are left out: they are never evaluated.
 
     Raises:
         FlowsweepError: There is no such folder, or a run.json in it cannot be read.
@@ -52,12 +52,12 @@ def with_status(directory: Path, statuses: Collection[str]) -> dict[str, str]:
 
 
 def find_misspelt(directory: Path) -> list[str]:
-    """A line for each key in the records of others that is almost one that would be read."""
+    """Returns a line for each probably misspelt key in records that flowsweep did not write."""
     lines = []
     for folder in _run_folders(directory):
         for name, kind in (("run.json", records.Run), ("app.json", applications.Application)):
             read = records.read(folder / name)
-            # What flowsweep wrote holds more than the report reads.
+            # Flowsweep's own records contain more keys than the report reads.
             if read is not None and "spec_hash" not in read[0]:
                 faults = record_fields.find_misspelt(kind, read[0])
                 lines += [f"{folder / name}: {fault}" for fault in faults]
@@ -65,7 +65,7 @@ def find_misspelt(directory: Path) -> list[str]:
 
 
 def _run_folders(directory: Path) -> list[Path]:
-    """Sorted by name; what a killed run left is none."""
+    """Returns the runs' folders, sorted by name; hidden ones are leftovers of killed runs."""
     if not directory.is_dir():
         raise FlowsweepError(
             f"{directory}: no such folder",
@@ -82,13 +82,13 @@ def _run_folders(directory: Path) -> list[Path]:
 
 
 def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict[str, Any]]:
-    """One row per folder of `directory`, sorted by name.
+    """Returns one row per folder of `directory`, sorted by name.
 
-    Of an experiment file with a plan, `planned` says whether a run is in it and was made as it
-    says now: an edited file leaves runs behind, which are kept and which no figure uses.
+    If the experiment file has a plan, `planned` says whether the run is in it and matches it:
+    after an edit of the file, older runs are kept, but no figure uses them.
 
     Raises:
-        FlowsweepError: A run.json that cannot be read, with file, place and remedy.
+        FlowsweepError: A run.json cannot be read; with file, place and remedy.
     """
     folders = _run_folders(directory)
     loaded = None
@@ -97,7 +97,7 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
 
         loaded = experiment.load(experiment_file, directory)
     default_app = loaded.workloads[0].name if loaded and loaded.workloads else None
-    # `/runs` has no folder above it that is called something.
+    # `/runs` has no parent folder with a name.
     name = loaded.name if loaded else directory.absolute().parent.name or directory.name
     names.check(name, "an experiment's folder", directory)
     rows = [_row(path, name, default_app) for path in folders]
@@ -111,7 +111,7 @@ def read_rows(directory: Path, experiment_file: Path | None = None) -> list[dict
 
 
 def without_site(directory: Path, experiment_file: Path) -> list[str]:
-    """The hosts with recordings that the sites of a captured experiment do not name, if it has any.
+    """Returns hosts with recordings that no site of a captured experiment names, if it has sites.
 
     Raises:
         FlowsweepError: The experiment file cannot be read.
@@ -128,7 +128,7 @@ def without_site(directory: Path, experiment_file: Path) -> list[str]:
 
 
 def _hosts(captured: Experiment) -> list[dict[str, str | None]] | None:
-    """The hosts of the sites of a captured experiment; captures show their addresses."""
+    """Returns the hosts of a captured experiment's sites; captures show their addresses."""
     return [
         {"name": host, "site": site, "address": None}
         for site, described in captured.sites.items()
@@ -137,7 +137,7 @@ def _hosts(captured: Experiment) -> list[dict[str, str | None]] | None:
 
 
 def _is_planned(row: dict[str, Any], plan: dict[str, str]) -> bool:
-    """Whether a run is in the plan (id to hash), made as the plan says."""
+    """Returns whether a run is in the plan (id to hash) and has its hash, or none."""
     return row["run"] in plan and row["spec_hash"] in (plan[row["run"]], None)
 
 
@@ -153,7 +153,7 @@ def write_table(directory: Path, output: Path, experiment_file: Path | None) -> 
     frame = pl.DataFrame(rows, schema=_schema(), orient="row")
     spark = json.dumps(_spark_type(pl.Struct(frame.schema)))
     marks = {TABLE_MARK.decode(): "runs", SPARK_SCHEMA: spark}
-    # By way of memory: Polars has errors of its own where the disk is full.
+    # Via memory: on a full disk, Polars would raise its own errors.
     written = io.BytesIO()
     frame.write_parquet(written, compression="zstd", metadata=marks)
     with one_file(output) as stream:
@@ -162,7 +162,7 @@ def write_table(directory: Path, output: Path, experiment_file: Path | None) -> 
 
 
 def _spark_type(kind: object) -> Any:
-    """A type as Spark writes it into its own Parquet files; times are nanoseconds since 1970."""
+    """Returns a type as in Spark's own Parquet files; times are nanoseconds since 1970."""
     import polars as pl
 
     if isinstance(kind, pl.Struct):
@@ -235,9 +235,9 @@ def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]
         "end": run.end,
         "completion_s": run.completion_s,
         "outcomes": outcomes.rows(run.outcomes) or None,
-        # A person's own run without a status counts: nothing says that it is not valid.
+        # A user's own run without a status is valid.
         "status": run.status or ("valid" if record else "no record"),
-        # It may quote what a program printed.
+        # The reason may quote a program's output.
         "reason": printing.visible(run.reason or "") or (None if record else "no run.json"),
         "hosts": [
             {"name": host.name, "site": host.site, "address": host.address}
@@ -262,7 +262,7 @@ def _row(path: Path, experiment: str, default_app: str | None) -> dict[str, Any]
 
 
 def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The columns of the axes, in base units; null where the record says nothing."""
+    """Returns the columns of the axes, in base units; null for axes that the record lacks."""
     for axis in axes:
         if axis not in AXES:
             raise FlowsweepError(
@@ -296,7 +296,7 @@ def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _record(path: Path) -> tuple[dict[str, Any], str | None]:
-    """Reads run.json, and puts the application's own record into it."""
+    """Reads run.json, and adds the application's own record to it."""
     read = records.read(path / "run.json")
     if read is None:
         return {}, None
