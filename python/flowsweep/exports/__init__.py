@@ -1,1 +1,1 @@
-"""What happened in a run, in the formats of other programs: `flowsweep export`."""
+"""Writes the messages of a run in the formats of other programs: `flowsweep export`."""

@@ -1,4 +1,4 @@
-"""Converts times of a host's clock to the reference's, by the delays of its packets."""
+"""Converts times of a host's clock to the reference clock, from the delays of its packets."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: One packet in this time is kept: between two, a clock's drift is a line.
+#: One packet per interval of this length is kept: within it, clock drift is linear.
 STEP_NS = 10_000_000
 
 
 class Clock:
-    """Turns times of a host into those of the reference's clock.
+    """Converts times of a host to the reference clock.
 
     Args:
         one_way: The table of packets that the host sent.
@@ -36,14 +36,14 @@ class Clock:
 
     @property
     def is_known(self) -> bool:
-        """Whether any packet shows the difference."""
+        """Whether any packet shows the clock offset."""
         return bool(self._times)
 
     def to_reference(self, time: int) -> int:
-        """The same moment by the reference's clock; `time` itself where that is not known.
+        """Converts a time to the reference clock; returns `time` itself if no offset is known.
 
-        Between two packets the difference is on the line between theirs, before the first and
-        after the last it is theirs.
+        The offset is interpolated linearly between two packets; before the first and after the
+        last packet it is constant.
         """
         if not self._times:
             return time

@@ -1,7 +1,7 @@
-"""Messages of a run as a schedule for simulators that read GOAL.
+"""Writes the messages of a run as a schedule for simulators that read GOAL.
 
-It is the text that `txt2bin` of LogGOPSim reads. Of its grammar these lines are used, one in a
-line, with whole numbers:
+`txt2bin` of LogGOPSim reads this text. The schedule uses these statements of its grammar, one per
+line, with integers:
 
     // a comment
     num_ranks COUNT
@@ -12,10 +12,10 @@ line, with whole numbers:
     LABEL requires LABEL
     }
 
-Captures do not show what a program waits for. A schedule therefore takes a host for one thread: it
-sends a message when it has sent the one before and has received all that had arrived by then, and
-after the time that passed since the last of these. Receives wait for nothing. Every message has
-a tag of its own, so that each is received as what it is.
+Captures do not show what a program waits for. A schedule therefore models a host as one thread: it
+sends a message after it has sent the previous one and received all messages that had arrived by
+then, plus the time that passed since the last of these events. Receives wait for nothing. Every
+message has a unique tag, so that each receive matches its own send.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from flowsweep.exports.messages import Messages
 
-#: Operations that are in memory as text at once.
+#: The most operations that are in memory as text.
 CHUNK = 1 << 14
 
 
@@ -45,11 +45,11 @@ def write(
     """Writes the schedule of messages that arrived to `path`; see `packed.writing`.
 
     Args:
-        messages: Those with a lack are left out.
-        run: Its name.
-        hosts: In the order of their ranks.
-        path: What is there is replaced.
-        progress: Given the host whose operations are written next.
+        messages: The messages; those with a `lack` are left out.
+        run: The name of the run.
+        hosts: The hosts in the order of their ranks.
+        path: The file; an existing one is replaced.
+        progress: Called with the host whose operations are written next.
     """
     import polars as pl
 
@@ -68,7 +68,7 @@ def write(
 
 
 def _operations(rows: pl.DataFrame, host: str, ranks: dict[str, int], zero: int) -> Iterator[str]:
-    """Lines of a host's operations in the order of time, a chunk of them at once."""
+    """Yields a host's operations in the order of time, as chunks of lines."""
     import polars as pl
 
     sends = rows.filter(pl.col("sender") == host).select(
@@ -79,7 +79,7 @@ def _operations(rows: pl.DataFrame, host: str, ranks: dict[str, int], zero: int)
         pl.col("arrived_last").alias("time"), "tag", "bytes", pl.col("sender").alias("peer"),
         pl.lit("recv").alias("kind"),
     )  # fmt: skip
-    # What arrives at the moment in which something is sent is not its cause.
+    # A message that arrives at the very time of a send did not cause it.
     events = pl.concat([sends, receives]).sort("time", pl.col("kind") == "recv", "tag")
     if events.is_empty():
         yield "c0: calc 0\n"

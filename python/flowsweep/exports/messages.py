@@ -1,7 +1,7 @@
-"""Messages of a run: who sent what to whom, when it left and when it arrived, on one clock.
+"""Reads the messages of a run: sender, receiver, size, and times of sending and arrival.
 
-A message is the sender's: its capture shows where it begins and ends. Where a sender has no
-capture of a connection, its messages are as the receiver's capture has them.
+All times are on one clock. The sender's capture shows where a message begins and ends. If the
+sender has no capture of a connection, its messages are taken from the receiver's capture.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 ENDS = ["src_ip", "src_port", "dst_ip", "dst_port"]
 CONNECTION = ["connection", "direction"]
-#: Why it is not known when a message arrived, in the column `lack`.
+#: Reasons in the column `lack` why the arrival of a message is unknown.
 LACKS = NOT_CAPTURED, LOST, CLOCK = ("not captured", "lost or not matched", "clock")
-#: Of a message with no segment in the sender's capture.
+#: The passage of a message without a segment in the sender's capture.
 UNKNOWN = Passage((None, None), None, False)
-#: The ends of an unknown connection.
+#: The endpoints of an unknown connection.
 NO_ENDS = (None,) * len(ENDS)
-#: Columns that are read of each table; those that are not in `TEXTS` are whole numbers.
+#: Columns to read from each table; times are `*time*`, texts are in `TEXTS`, others are integers.
 MESSAGES = (*CONNECTION, "first_time", "last_time", "bytes", "packets", "evidence")
 FLOWS = (*CONNECTION, *ENDS, "first_time", "last_time")
 OWNERS = ("sender", "receiver", "src_ip", "dst_ip")
 FATES = (*ENDS, "protocol", "fate", "time_sent", "packet_sent", "seq", "payload_bytes")
 ONE_WAY = ("packet_sent", "time_sent", "time_sent_reference", "delay_ns", "delay_error_ns")
 TEXTS = {"direction", "evidence", "fate", "protocol", *OWNERS}
-#: Times of a message in the rows that are given back, in ns since 1970.
+#: Times of a message in the returned rows, in ns since 1970.
 TIMES = ("sent_first", "sent_last", "arrived_first", "arrived_last")
 
 
@@ -42,30 +42,30 @@ class Messages:
     """The messages of a run.
 
     Attributes:
-        rows: One of each: `host` whose tables it is in, `connection`, `direction`, `bytes`,
-            `packets`, `evidence`; `sender` and `receiver`, hosts or else addresses; `source` and
-            `destination` with their ports; `sent_first`, `sent_last`, `arrived_first` and
-            `arrived_last` in ns since 1970, null where nobody captured it or it is not known;
-            `error_ns`, by how much arrivals may be wrong against what was sent; `lack`, why
-            there is no arrival, or none behind what was sent.
-        own_clocks: Hosts whose times are by their own clocks, since nothing compares them.
+        rows: One row per message: `host` whose tables contain it, `connection`, `direction`,
+            `bytes`, `packets`, `evidence`; `sender` and `receiver`, hosts or else addresses;
+            `source` and `destination` with their ports; `sent_first`, `sent_last`,
+            `arrived_first` and `arrived_last` in ns since 1970, null if not captured or unknown;
+            `error_ns`, the error of arrivals relative to the times of sending; `lack`, why there
+            is no arrival after the time of sending.
+        own_clocks: Hosts whose times are on their own clocks, as their offsets are unknown.
     """
 
     rows: pl.DataFrame
     own_clocks: tuple[str, ...]
 
     def without_arrival(self) -> dict[str, int]:
-        """Number of messages without a usable time of arrival, by the reason in `lack`."""
+        """Returns the number of messages without a usable arrival time, by reason in `lack`."""
         lacks = self.rows["lack"]
         return {lack: self.rows.filter(lacks == lack).height for lack in LACKS}
 
 
 def read(hosts: Mapping[str, Path], progress: Callable[[str], None] | None = None) -> Messages:
-    """The messages of a run in the order of their times.
+    """Returns the messages of a run in the order of their times.
 
     Args:
         hosts: The folder of each host's tables.
-        progress: Given the host whose tables are read next.
+        progress: Called with the host whose tables are read next.
     """
     import polars as pl
 
@@ -98,21 +98,21 @@ def read(hosts: Mapping[str, Path], progress: Callable[[str], None] | None = Non
 def _read_sent(
     messages: pl.DataFrame, folder: Path, one_way: pl.DataFrame, clock: Clock
 ) -> Iterator[pl.DataFrame]:
-    """Messages that the host of `folder` sent, as its own capture has them."""
+    """Yields the messages that the host of `folder` sent, from its own capture."""
     import polars as pl
 
     packets = _packets(_table(folder, "fates", FATES), one_way)
     groups = messages.group_by([*ENDS, "flow_first", "flow_last"], maintain_order=True)
     for (*ends, first, last), some in groups:
         own = packets.get(tuple(ends), packets[NO_ENDS])
-        # The ports may be used again for another connection.
+        # Another connection may have reused the ports.
         own = own.filter(pl.col("time_sent").is_between(first, last))
         error = own.select(pl.col("delay_error_ns").max().fill_null(0)).item()
         yield _add_times(some, _passages(some, own, clock), error)
 
 
 def _packets(fates: pl.DataFrame, one_way: pl.DataFrame) -> dict[tuple[Any, ...], pl.DataFrame]:
-    """Segments with payload that a host sent, by their ends, in the order of time."""
+    """Returns the segments with payload that a host sent, by endpoints, in the order of time."""
     import polars as pl
 
     is_data = (pl.col("protocol") == "tcp") & (pl.col("payload_bytes") > 0)
@@ -127,7 +127,7 @@ def _packets(fates: pl.DataFrame, one_way: pl.DataFrame) -> dict[tuple[Any, ...]
 def _passages(
     messages: pl.DataFrame, segments: pl.DataFrame, clock: Clock
 ) -> Iterator[tuple[int | str | None, ...]]:
-    """Times and lack of each message of one direction of a connection, in their order."""
+    """Yields times and `lack` of each message of one direction of a connection, in order."""
     import polars as pl
 
     has_receiver = messages["receiver"][0] is not None
@@ -166,12 +166,12 @@ def _segments(rows: pl.DataFrame) -> Iterator[Segment]:
 def _read_others(
     messages: pl.DataFrame, captured: pl.DataFrame, clock: Clock
 ) -> Iterator[pl.DataFrame]:
-    """Messages to this host that their sender's capture lacks, and those of other addresses.
+    """Yields messages to this host that no sender captured, and those between other addresses.
 
     Args:
-        messages: Of the host, all of them.
-        captured: Ends of what the captures of their senders have.
-        clock: Of the host.
+        messages: All messages in the host's tables.
+        captured: Endpoints of the connections that their senders captured.
+        clock: The clock of the host.
     """
     import polars as pl
 
@@ -191,7 +191,7 @@ def _read_others(
 def _add_times(
     messages: pl.DataFrame, passages: Iterable[tuple[int | str | None, ...]], error: int = 0
 ) -> pl.DataFrame:
-    """Messages with their times; `error` is that of arrivals against what was sent."""
+    """Adds times to messages; `error` is that of arrivals relative to the times of sending."""
     import polars as pl
 
     schema = {**dict.fromkeys(TIMES, pl.Int64), "lack": pl.String}
@@ -204,7 +204,7 @@ def _add_times(
 
 
 def _name_ends(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows in the order of their times; where no host is known, its address stands."""
+    """Sorts the rows by time, and replaces unknown hosts by their addresses."""
     import polars as pl
 
     def end(ip: str, port: str) -> pl.Expr:
@@ -226,7 +226,7 @@ def _name_ends(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _owners(hosts: Mapping[str, Path]) -> dict[str, str]:
-    """The host of each address that a captured host is known to have."""
+    """Returns the host of each address that belongs to a captured host."""
     found: dict[str, str] = {}
     for folder in hosts.values():
         fates = _table(folder, "fates", OWNERS)
@@ -242,10 +242,10 @@ def _owner(address: str, owners: Mapping[str, str]) -> pl.Expr:
 
 
 def _table(folder: Path, name: str, columns: Sequence[str]) -> pl.DataFrame:
-    """Columns of a host's table; those that it lacks are null, and without it there are no rows.
+    """Reads columns of a host's table; missing columns are null, a missing table has no rows.
 
     Raises:
-        FlowsweepError: It cannot be read.
+        FlowsweepError: The table cannot be read.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""The file that an export writes."""
+"""Opens the output file of an export."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import IO
 
 from flowsweep.files import outputs
 
-#: What text is written to.
+#: The stream to which an export writes.
 Stream = IO[bytes] | gzip.GzipFile
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[Stream]:
-    """A file that becomes `path` as a whole or not at all, packed if its name ends with .gz.
+    """Yields a file that becomes `path` whole or not at all, compressed if its name ends in .gz.
 
     Args:
-        path: What is there is replaced.
+        path: The file; an existing one is replaced.
 
     Raises:
-        FlowsweepError: The system refuses.
+        FlowsweepError: The operating system refuses.
     """
     with outputs.explaining(f"cannot write {path}"), outputs.replacing(path) as stream:
         if path.suffix != ".gz":
             yield stream
             return
-        # Neither time nor name of the file: the same text gives the same bytes.
+        # No time or file name in the header, so that the same text gives the same bytes.
         with gzip.GzipFile("", "wb", 6, stream, mtime=0) as packed:
             yield packed

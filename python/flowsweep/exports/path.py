@@ -1,4 +1,4 @@
-"""The critical path of a run, for a timeline beside its messages."""
+"""Reads the critical path of a run, for a timeline next to its messages."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from flowsweep.critical_path.columns import NAME
 
 
 class Piece(NamedTuple):
-    """A piece of the path.
+    """A piece of the critical path.
 
     Attributes:
-        host: Where the time passed.
-        receiver: Of a message; None of computing.
-        part: What the time is.
-        begin: In ns since 1970, on the reference's clock.
-        end: Likewise.
+        host: The host where the time passed.
+        receiver: The receiver of a message; None for computing.
+        part: What the time was spent on.
+        begin: Its start in ns since 1970, on the reference clock.
+        end: Its end, likewise.
     """
 
     host: str
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 def read(hosts: Mapping[str, Path]) -> list[Piece]:
-    """The pieces in their order; none where the run has no critical path.
+    """Returns the pieces in order; none if the run has no critical path.
 
     Args:
         hosts: The folder of each host's tables.

@@ -1,11 +1,11 @@
-"""Messages of a run as a trace that the Perfetto UI opens.
+"""Writes the messages of a run as a trace that the Perfetto UI opens.
 
-It is Chrome's JSON trace format: a process for each host, threads for what it sends to each other
-host and what comes from there, a slice for each message at both, and an arrow between the two.
-A second kind of arrow leads from the message that a host received last to the one that it sent
-next: it may have waited for it. One more process has the critical path, where there is one.
-Times are microseconds from the first message on, with three decimals: Perfetto reads numbers as
-doubles, which keep nanoseconds of a run, and not those since 1970.
+It is Chrome's JSON trace format: a process for each host, threads for the messages to and from
+each other host, a slice for each message at both hosts, and an arrow between the two slices.
+A second kind of arrow leads from the last message that a host received to the next one that it
+sent, which may have waited for it. One more process contains the critical path, if there is one.
+Times are microseconds since the first message, with three decimals: Perfetto reads numbers as
+doubles, which can represent the nanoseconds of a run, but not those since 1970.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from flowsweep.exports.messages import Messages
     from flowsweep.exports.path import Piece
 
-#: Slices that are in memory as text at once.
+#: The most slices that are in memory as text.
 CHUNK = 1 << 14
-#: Threads that go before the others of their host.
+#: Kinds of slices, in the order of their threads in a host.
 SENT, RECEIVED, PASSING = range(3)
 
 
@@ -44,12 +44,12 @@ def write(
     """Writes the trace to `path`; see `packed.writing`.
 
     Args:
-        messages: In the order of their times.
-        run: Its name.
-        hosts: Those that have tables, also without messages, in their order.
-        path: What is there is replaced.
-        progress: Given how far it is, now and then.
-        critical_path: Of the run; what is before the first message is left out.
+        messages: The messages in the order of their times.
+        run: The name of the run.
+        hosts: All hosts with tables, also without messages, in the order to show.
+        path: The file; an existing one is replaced.
+        progress: Called now and then with the progress.
+        critical_path: The run's critical path; the part before the first message is left out.
     """
     trace = _Trace(messages, hosts, progress, critical_path)
     with writing(path) as stream:
@@ -81,16 +81,16 @@ class _Trace:
         self._critical_path = critical_path
         rows = messages.rows.with_row_index("number")
         self._slices = _slices(rows).join(_dependencies(rows), on=["number", "kind"], how="left")
-        # Of a message that arrives at the very time it was sent, the sending slice comes first.
+        # If a message arrives at the very time it was sent, its sending slice comes first.
         self._slices = self._slices.sort("start", "kind", "number")
         self.zero: int | None = self._slices["start"].min()  # type: ignore[assignment]
-        #: By host, order among its threads, and peer: the slice that each lane of it holds.
+        #: The last slice in each lane, by host, kind and peer.
         self._lanes: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
-        #: Numbers of threads by the same and the lane.
+        #: Numbers of threads, by host, kind, peer and lane.
         self._threads: dict[tuple[str, int, str, int], int] = {}
 
     def chunks(self) -> Iterator[list[str]]:
-        """Lists of events as JSON: slices and arrows by time, then the names of threads."""
+        """Yields lists of events as JSON: slices and arrows by time, then the names of threads."""
         for place, some in enumerate(self._slices.iter_slices(CHUNK)):
             if self._progress is not None:
                 self._progress(f"{place * CHUNK:,} of {self._slices.height:,} slices")
@@ -102,7 +102,7 @@ class _Trace:
             yield names
 
     def _events(self, row: dict[str, Any]) -> Iterator[str]:
-        """A slice, and the ends of its arrows."""
+        """Yields a slice and the ends of its arrows."""
         start, end, kind = row["start"], row["end"], row["kind"]
         peer = row["sender"] if kind == RECEIVED else row["receiver"]
         track = f"{row['sender']} to {peer}" if kind == PASSING else peer
@@ -128,7 +128,7 @@ class _Trace:
             f'"name":"{format_size(row["bytes"])}","cat":"message","args":{{{shown}}}}}'
         )
         if row["lack"] is None:
-            # Behind its slice: it binds to the one that began last in its thread.
+            # After its slice: an arrow binds to the slice that began last in its thread.
             phase = '"s"' if kind == SENT else '"f","bp":"e"'
             own = f'"id":{row["number"] + 1},"name":"message","cat":"message"'
             yield f'{{"ph":{phase},{where},{own}}}'
@@ -139,7 +139,7 @@ class _Trace:
             yield f'{{"ph":{phase},{where},{own}}}'
 
     def _path(self) -> Iterator[str]:
-        """The thread of the critical path, and a slice for each piece after the first message."""
+        """Yields the critical path's thread, and a slice for each piece after the first message."""
         zero = self.zero
         if zero is None or not self._critical_path:
             return
@@ -159,11 +159,11 @@ class _Trace:
 
     @property
     def _path_numbers(self) -> tuple[int, int]:
-        """Numbers of the process and the thread of the critical path."""
+        """The numbers of the critical path's process and thread."""
         return len(self._hosts) + 1, len(self._hosts) + 2
 
     def _thread(self, row: dict[str, Any], track: str) -> int:
-        """The thread of a slice: slices of one thread may not overlap, so others are beside it."""
+        """Returns the thread of a slice; overlapping slices get different threads, called lanes."""
         start, end = row["start"], row["end"]
         key = (row["host_of"], row["kind"], track)
         lanes = self._lanes.setdefault(key, [])
@@ -174,7 +174,7 @@ class _Trace:
         else:
             lane = len(lanes)
             lanes.append((start, end))
-        # Numbers of threads are one series for all processes, and none is a process's.
+        # Thread numbers are unique across all processes, and differ from process numbers.
         first = self._path_numbers[1] + 1
         return self._threads.setdefault((*key, lane), first + len(self._threads))
 
@@ -190,7 +190,7 @@ class _Trace:
 
 
 def _slices(messages: pl.DataFrame) -> pl.DataFrame:
-    """Start, end, host and kind of each slice by the number of its message."""
+    """Returns start, end, host and kind of each slice by the number of its message."""
     import polars as pl
 
     is_passing = (pl.col("host") != pl.col("sender")) & pl.col("sent_first").is_not_null()
@@ -212,10 +212,10 @@ def _slices(messages: pl.DataFrame) -> pl.DataFrame:
 
 
 def _dependencies(messages: pl.DataFrame) -> pl.DataFrame:
-    """The slices between which a dependency leads: number, kind, and the message `received`.
+    """Returns the slices at both ends of each dependency: number, kind, and message `received`.
 
-    A host is taken for one thread, as in `goal`: what it received last, since it last sent
-    something, may be what it waited for before it sends again.
+    A host is modelled as one thread, as in `goal`: before a send it may have waited for the last
+    message that it received since its previous send.
     """
     import polars as pl
 
@@ -226,7 +226,7 @@ def _dependencies(messages: pl.DataFrame) -> pl.DataFrame:
     received = messages.filter(pl.col("arrived_last").is_not_null()).select(
         pl.col("receiver").alias("at"), pl.col("arrived_last").alias("time"), number, kind=RECEIVED
     )
-    # What arrives at the moment in which something is sent is not its cause.
+    # A message that arrives at the very time of a send did not cause it.
     events = pl.concat([sent, received]).sort("at", "time", "kind", "number")
     before = events.with_columns(
         pl.col("kind").shift().over("at").alias("kind_before"),
@@ -240,7 +240,7 @@ def _dependencies(messages: pl.DataFrame) -> pl.DataFrame:
 
 
 def _name(what: str, where: str, name: str, place: int) -> str:
-    """A process's or thread's name, and its place among the others."""
+    """Returns the events with the name of a process or thread, and its place among the others."""
     begin = f'{{"ph":"M",{where},"name":"{what}_'
     return (
         f'{begin}name","args":{{"name":{_json(name)}}}}},\n'

@@ -1,4 +1,4 @@
-"""Finds the tables of the one run that is exported."""
+"""Finds the tables of the run to export."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flowsweep.files.names import partition
 from flowsweep.lists import natural_key, shorten_list
 from flowsweep.runs import run_folder
 
-#: Runs that a message names.
+#: The most runs that an error message names.
 MAX_NAMED = 12
 EXPECTED = "results/<experiment>, its folder of tables, or its folder of one run"
 
@@ -23,15 +23,15 @@ class RunTables:
     """The tables of a run.
 
     Attributes:
-        run: Its name.
-        folder: Where its hosts' folders lie.
+        run: The name of the run.
+        folder: The folder with the hosts' folders.
     """
 
     run: str
     folder: Path
 
     def hosts(self) -> dict[str, Path]:
-        """The folder of each host in the order of their names: pc9 before pc10."""
+        """Returns the folder of each host, in natural order of names: pc9 before pc10."""
         found = {unquote(path.name.removeprefix(layout.HOST)): path for path in self._folders()}
         return {host: found[host] for host in sorted(found, key=natural_key)}
 
@@ -39,7 +39,7 @@ class RunTables:
         return [path for path in self.folder.glob(f"{layout.HOST}*") if path.is_dir()]
 
     def check_matched(self) -> None:
-        """Raises where the captures of the run were not put together."""
+        """Raises if the captures of the run were not matched."""
         folders = self._folders()
         if not any((folder / "fates.parquet").is_file() for folder in folders):
             raise FlowsweepError(
@@ -53,14 +53,14 @@ class RunTables:
 
 
 def find(path: Path, run: str | None) -> RunTables:
-    """The run that `path` means.
+    """Returns the tables of a run in a folder.
 
     Args:
-        path: Of an experiment's results, of its tables, or of one run.
-        run: Which one, where there are several.
+        path: A folder of an experiment's results, of its tables, or of one run.
+        run: The name of the run, if there are several.
 
     Raises:
-        FlowsweepError: There are no tables, or they are of several runs and none is named.
+        FlowsweepError: There are no tables, no run of this name, or several runs and no name.
     """
     if not path.is_dir():
         raise FlowsweepError(
@@ -93,10 +93,10 @@ def find(path: Path, run: str | None) -> RunTables:
 
 
 def _folders(path: Path) -> dict[str, Path]:
-    """The folders of the runs' tables by run."""
+    """Returns the folder of each run's tables, by run."""
     real = path.resolve()
     if real.name.startswith(layout.RUN):
-        # A run's folder that is the current one has its name and its parent only as a whole path.
+        # For the current folder `.`, only the absolute path contains the run's name.
         found = [path if path.name == real.name else real]
     elif real.parent.name == "runs":
         own = real.parent.parent / "tables" / partition("run", real.name)
@@ -108,7 +108,7 @@ def _folders(path: Path) -> dict[str, Path]:
 
 
 def _without_tables(path: Path) -> FlowsweepError:
-    """The error for a folder without tables: what it holds, and the command that makes them."""
+    """Returns the error for a folder without tables, with the command that makes them."""
     remedy = "flowsweep ingest RUN --output TABLES --match, then flowsweep export TABLES"
     if (path / "fates.parquet").is_file():
         found = "matched tables, and no messages beside them"

@@ -1,4 +1,4 @@
-"""Segments of one direction of a connection, and when what they carry arrived."""
+"""Finds when the bytes of messages arrived, from the segments of one direction of a connection."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-#: Sequence numbers are counted modulo this.
+#: The modulus of sequence numbers.
 _WRAP = 1 << 32
 
 
 class Segment(NamedTuple):
-    """A packet with payload, as its sender's capture has it.
+    """A packet with payload in its sender's capture.
 
     Attributes:
-        time: When it was sent, by the sender's own clock.
+        time: When it was sent, on the sender's own clock.
         seq: Its sequence number, as in the header.
         payload: Bytes that it carries.
-        reference: When it was sent, by the reference's clock; None where that is not known.
-        arrival: When it arrived, by the reference's clock; None where that is not known.
-        is_delivered: Whether the receiver's capture has it.
+        reference: When it was sent, on the reference clock; None if unknown.
+        arrival: When it arrived, on the reference clock; None if unknown.
+        is_delivered: Whether the receiver's capture contains it.
     """
 
     time: int
@@ -31,12 +31,12 @@ class Segment(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """When a message left and arrived, by the reference's clock; None where that is not known.
+    """When a message left and arrived, on the reference clock; None if unknown.
 
     Attributes:
-        sent: When its first segment and the last one left.
-        arrived: When the first of its bytes and the last one arrived.
-        is_delivered: Whether the receiver's capture has all of its segments.
+        sent: When its first and its last segment left.
+        arrived: When its first and its last bytes arrived.
+        is_delivered: Whether the receiver's capture contains all of its segments.
     """
 
     sent: tuple[int | None, int | None]
@@ -45,13 +45,13 @@ class Passage(NamedTuple):
 
 
 class Stream:
-    """The segments of one direction; its messages are asked for in the order of their times."""
+    """The segments of one direction; `passage` must be called in the order of the messages."""
 
     def __init__(self, segments: Iterable[Segment]) -> None:
-        #: Those that carry bytes for the first time, and the range of these bytes.
+        #: Segments that carry bytes for the first time, and the ranges of these bytes.
         self._first: list[Segment] = []
         self._ranges: list[tuple[int, int]] = []
-        #: Bytes that were sent again: start, end, arrival.
+        #: Retransmitted bytes that arrived: start, end, arrival.
         self._again: list[tuple[int, int, int]] = []
         self._fill(segments)
         self._times = [segment.time for segment in self._first]
@@ -76,13 +76,13 @@ class Stream:
                 high = end
 
     def passage(self, first_time: int, last_time: int, packets: int) -> Passage | None:
-        """When the next message left and arrived; None where its segments are not there.
+        """Returns when the next message left and arrived; None if its segments are missing.
 
         Args:
-            first_time: Of its first segment, by the sender's own clock.
-            last_time: Of its last one.
-            packets: Segments that carry its bytes for the first time: of segments with one time,
-                those are the next message's that are more.
+            first_time: The time of its first segment, on the sender's own clock.
+            last_time: The time of its last segment.
+            packets: Number of segments that carry its bytes for the first time; further segments
+                with the same time belong to the next message.
         """
         start = bisect_left(self._times, first_time, lo=self._next)
         end = min(bisect_right(self._times, last_time, lo=self._next), start + packets)
@@ -106,7 +106,7 @@ class Stream:
         )
 
     def _arrival_again(self, low: int, high: int) -> tuple[int, int] | None:
-        """When the first and the last of the bytes arrived that were sent again, if all did."""
+        """Returns the first and last arrival of these bytes as retransmissions, if all arrived."""
         places = (bisect_left(self._again, (bound,)) for bound in (low - self._longest, high))
         found = sorted(
             (arrival, start, end)

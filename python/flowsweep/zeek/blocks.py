@@ -1,7 +1,7 @@
-"""The lines of a log in blocks, however it is compressed.
+"""Reads the lines of a log in blocks, with any supported compression.
 
-Zeek writes UTF-8 and ends lines with a line feed. Windows, where a log was looked at and saved,
-may have put a byte order mark before it, ended the lines otherwise, or made it UTF-16.
+Zeek writes UTF-8 and ends lines with a line feed. A log that was saved again on Windows may have
+a byte order mark, CRLF line ends, or UTF-16.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import name_paths, readable_errors
 
 BLOCK = 4 << 20
-#: What has longer lines is no log.
+#: A file with longer lines is no log.
 LONGEST_LINE = 64 << 20
-#: What a mark at the start of a file says of its characters.
+#: Encodings by the byte order mark at the start of a file.
 ENCODINGS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16-le",
@@ -27,11 +27,11 @@ ENCODINGS = {
 
 
 def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
-    """Blocks of whole lines, of `least` bytes or more; the last line may lack its end.
+    """Yields blocks of whole lines of at least `least` bytes; the last line may lack its end.
 
     Raises:
-        FlowsweepError: The file cannot be read, is damaged (raised after all rows before, with
-            exit code 1), or is no text in lines.
+        FlowsweepError: The file cannot be read, is damaged (raised with exit code 1 after all
+            lines before the damage), or has a line that is too long.
     """
     ((_, name),) = name_paths([path])
     with readable_errors():
@@ -71,7 +71,7 @@ def blocks(path: Path, least: int = BLOCK) -> Iterator[bytes]:
 
 
 def _in_utf8(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """The parts without the mark that says how their characters are written, all as UTF-8."""
+    """Yields the parts in UTF-8, without the byte order mark."""
     first = next(parts, b"")
     mark = next((mark for mark in ENCODINGS if first.startswith(mark)), b"")
     encoding = ENCODINGS.get(mark, "utf-8")
@@ -86,7 +86,7 @@ def _in_utf8(parts: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _find_line_end(block: bytes) -> bytes:
-    """How the first line of a log ends, and so all of them."""
+    """Returns the end of a log's first line, which all its lines share."""
     end = block.find(b"\n")
     return b"\r\n" if end > 0 and block[end - 1 : end] == b"\r" else b"\n"
 

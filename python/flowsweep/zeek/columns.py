@@ -1,6 +1,6 @@
-"""Checks the columns of a log that one of our tables is made of: presence and types.
+"""Checks that a log has the columns that a flowsweep table needs, with the right types.
 
-A header can give a column any type, and in JSON a value can be anything.
+A header can declare any type for a column, and in JSON a value can have any type.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ def select_typed(
     place: str,
     optional: Mapping[str, Type] | None = None,
 ) -> pl.DataFrame:
-    """The rows with these columns as these types; optional ones that lack are null.
+    """Casts these columns to these types; missing optional columns are null.
 
     Args:
         frame: Rows of a log, as `convert` writes them.
         needed: Columns that the log must have.
-        place: What the log is called in errors.
+        place: The name of the log in errors.
         optional: Columns that it may have.
 
     Raises:
-        FlowsweepError: A column lacks, or holds a value of another type.
+        FlowsweepError: A column is missing, or contains a value of another type.
     """
     lacking = [name for name in needed if name not in frame.columns]
     if lacking:
@@ -57,7 +57,7 @@ def _as(series: pl.Series, kind: Type, place: str) -> pl.Series:
     try:
         if series.dtype.is_nested() and not isinstance(kind, pl.List):
             made = pl.Series(series.name, [None] * len(series), kind)
-        elif kind in (kinds.TIME, pl.Duration("ns")):  # JSON, without a schema
+        elif kind in (kinds.TIME, pl.Duration("ns")):  # from JSON without a schema
             name = "time" if kind == kinds.TIME else "interval"
             seconds = series.cast(pl.Float64, strict=False).to_frame()
             made = seconds.select(kinds.convert(pl.col(series.name), name)).to_series()

@@ -20,13 +20,13 @@ from flowsweep.zeek import LOG_NAME, is_log, kinds, ndjson, tsv
 from flowsweep.zeek.blocks import blocks
 from flowsweep.zeek.header import MARK, Header, parse_lines, refuse_columns
 
-#: What rotation adds to a name: from a time on.
+#: The part that rotation adds to a name: a time and all after it.
 ROTATED = re.compile(r"[._-](?:[0-9]{4}-?[0-9]{2}-?[0-9]{2}|[0-9]{2}[:_][0-9]{2}).*")
 KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 #: Rows of a row group.
 ROWS = 1 << 17
 FIRST = 64 << 10
-#: Polars' messages on failed writes, and the system's error behind each.
+#: Polars' message for a failed write, and the number of the system's error in it.
 UNWRITTEN = re.compile(r"parquet: File out of specification")
 OS_ERROR = re.compile(r"\(os error ([0-9]+)\)")
 
@@ -37,7 +37,7 @@ class Log:
 
     Attributes:
         kind: Zeek's name of the log, such as `conn`.
-        schema: Types of its columns by Zeek's names; of JSON, what was given.
+        schema: Zeek's names of its columns and their types; empty for JSON.
     """
 
     path: Path
@@ -48,10 +48,10 @@ class Log:
 
 @dataclass
 class Converted:
-    """One table, and what was wrong with the logs behind it.
+    """One table, and the faults of the logs that it was made from.
 
     Attributes:
-        widened: For each column that was of several types: which, in which logs, and kept as what.
+        widened: For each column with several types: the types, their logs, and the common type.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Converted:
 
 
 def find(paths: Sequence[Path]) -> list[Path]:
-    """The logs among `paths`, and in the folders that are among them; sorted, each once."""
+    """Returns the files of `paths`, and the sorted logs in its folders; each file once."""
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
@@ -75,10 +75,10 @@ def find(paths: Sequence[Path]) -> list[Path]:
 
 
 def look(path: Path) -> Log | None:
-    """What log a file is; None if it is none, or empty.
+    """Returns kind and format of a log file; None if the file is no log, or empty.
 
     Raises:
-        FlowsweepError: It cannot be read, or its header describes no log.
+        FlowsweepError: The file cannot be read, or its header describes no log.
     """
     first = next(blocks(path, FIRST), b"")
     if first.startswith(MARK):
@@ -99,7 +99,7 @@ def look(path: Path) -> Log | None:
 
 
 def _header(parts: Iterator[bytes]) -> Header:
-    """What the lines say with which a log begins; they may be longer than a part."""
+    """Parses the header lines at the start of a log; they may be longer than one part."""
     header = Header()
     try:
         for part in parts:
@@ -109,12 +109,12 @@ def _header(parts: Iterator[bytes]) -> Header:
                 header = parse_lines(lines, header)
     except FlowsweepError as error:
         if error.exit_code != 1:
-            raise  # else it was cut here, which is reported when its rows are read
+            raise  # exit code 1: a truncated file, which is reported when its rows are read
     return header
 
 
 def _kind(path: Path, kind_name: str) -> str:
-    """The kind of a log: as it says itself, else as its file is called."""
+    """Returns the kind of a log: from its own `path`, or else from the file's name."""
     if KIND.fullmatch(kind_name):
         return kind_name
     match = LOG_NAME.fullmatch(path.name)
@@ -124,7 +124,7 @@ def _kind(path: Path, kind_name: str) -> str:
 
 
 def unrotated(stem: str) -> str:
-    """A log's name before `.log` without what rotation added."""
+    """Returns a log's name before `.log`, without the part that rotation added."""
     return ROTATED.sub("", stem)
 
 
@@ -134,16 +134,16 @@ def convert(
     given: Mapping[str, str] | None = None,
     say: Callable[[int], None] | None = None,
 ) -> Converted:
-    """Writes the logs of one kind to one file, in the order given.
+    """Writes the logs of one kind to one file, in the given order.
 
-    Columns are those of all logs; where one has no such column, it is null. A column that is of
-    several types gets the type that holds all of them, and `Converted.widened` lists where.
+    The table has the columns of all logs; values that a log lacks are null. A column with
+    several types gets a common type, and `Converted.widened` lists these columns.
 
     Args:
-        logs: Of one kind.
-        target: A file that is not there.
+        logs: Logs of one kind.
+        target: A file that does not exist yet.
         given: Zeek's types of columns of JSON logs.
-        say: Told now and then how many rows were written.
+        say: Called now and then with the number of rows written.
 
     Raises:
         OSError: The folder or the disk refuses.
@@ -158,20 +158,20 @@ def convert(
             _write(source, columns.types, target, done.kind)
         except _OtherSchemaError:
             target.unlink(missing_ok=True)
-            continue  # with the columns of both
+            continue  # again, with the united columns
         return done
 
 
 class _OtherSchemaError(Exception):
-    """Rows have columns that are not among those known so far."""
+    """Rows have columns or types that the known columns do not include."""
 
 
 class _Columns:
     """The columns of all logs of a kind.
 
     Attributes:
-        types: For each column the type that holds all its values.
-        widened: For each column that was of several types: which, and in which logs.
+        types: For each column the common type of all its values.
+        widened: For each column with several types: the types, their logs, and the common type.
     """
 
     def __init__(self) -> None:
@@ -180,7 +180,7 @@ class _Columns:
         self._seen: dict[str, tuple[object, Path]] = {}
 
     def unite(self, more: Mapping[str, object], path: Path) -> bool:
-        """Adds the columns of a log; whether any is new or became another than it was."""
+        """Adds the columns of a log; returns whether a column is new or changed its type."""
         is_new = False
         refuse_columns(str(path), len(self.types.keys() | more.keys()))
         for name, dtype in more.items():
@@ -199,7 +199,7 @@ class _Columns:
 
 
 def _common(one: object, other: object) -> object:
-    """The type that holds both."""
+    """Returns the type that can represent values of both types."""
     if other in (one, pl.Null):
         return one
     if one == pl.Null:
@@ -226,7 +226,7 @@ def _rows(
                 if is_new and not has_given:
                     raise _OtherSchemaError
                 if is_new:
-                    continue  # all further columns are found before the rows are read again
+                    continue  # find all further columns before the rows are read again
                 yield _align(frame, columns.types)
                 has_given = True
                 done.rows += frame.height
@@ -243,7 +243,7 @@ def _rows(
 
 
 def frames(log: Log, given: Mapping[str, str], faults: tsv.Faults) -> Iterator[pl.DataFrame]:
-    """The rows of a log in parts; `given` are Zeek's types of columns of JSON."""
+    """Yields the rows of a log in parts; `given` has Zeek's types of JSON columns."""
     parts = blocks(log.path)
     if log.is_json:
         yield from ndjson.frames(parts, faults, given)
@@ -252,7 +252,7 @@ def frames(log: Log, given: Mapping[str, str], faults: tsv.Faults) -> Iterator[p
 
 
 def _align(frame: pl.DataFrame, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """All columns, in the order of the schema."""
+    """Returns all columns of the schema, in its order; missing ones are null."""
     return frame.select(
         _as(frame[name], dtype) if name in frame.columns else pl.lit(None, dtype).alias(name)
         for name, dtype in schema.items()
@@ -270,7 +270,7 @@ def _as(series: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 def _to_json(value: datetime | timedelta) -> str | float:
-    """A time or an interval, which in Zeek's logs is a number of seconds, for JSON."""
+    """Converts a value for JSON: an interval to seconds, as in Zeek's logs, a time to text."""
     return value.total_seconds() if isinstance(value, timedelta) else str(value)
 
 
@@ -286,14 +286,14 @@ def write_marked(frame: pl.DataFrame, target: Path, table: str) -> None:
 
 @contextmanager
 def _system_errors() -> Iterator[None]:
-    """Turns Polars' errors on refused writes into the system's."""
+    """Turns Polars' errors of failed writes into `OSError`."""
     try:
         yield
     except pl.exceptions.ComputeError as error:
         if not UNWRITTEN.match(str(error)):
             raise
         number = OS_ERROR.search(str(error))
-        if number is None:  # Polars gives no reason for the last bytes of a file
+        if number is None:  # Polars gives no reason if it cannot write the end of a file
             raise OSError(errno.ENOSPC, "its end could not be written") from error
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
 
@@ -308,7 +308,7 @@ def _write(
     from polars.io.plugins import register_io_source
 
     failures: list[Exception] = []
-    first = next(source, None)  # in JSON it gives the columns
+    first = next(source, None)  # for JSON, the first frame determines the columns
     if first is None:
         write_marked(pl.DataFrame(schema=schema), target, f"zeek_{kind}")
         return

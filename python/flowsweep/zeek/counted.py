@@ -1,7 +1,7 @@
-"""Makes the tables that a capture gives from the logs of flowsweep's script for Zeek.
+"""Makes a capture's tables from the logs of flowsweep's Zeek script.
 
-The script is `workflows/zeek/flowsweep.zeek`; its logs say what `conn.log` does not: times of each
-direction, gaps between packets, messages, and bytes over time.
+The logs of `workflows/zeek/flowsweep.zeek` contain what `conn.log` lacks: times of each direction,
+inter-arrival times, messages, and bytes over time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TABLES = {INTERVALS: "intervals", MESSAGES: "messages", BINS: "throughput"}
 
 
 def with_own_times(flow_rows: pl.DataFrame, sides: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `flows` with the first and last packet of each direction, where these are known.
+    """Adds the known times of each direction's first and last packet to rows of `flows`.
 
     Args:
         flow_rows: The table `flows` of a `conn.log`.
@@ -56,12 +56,12 @@ def with_own_times(flow_rows: pl.DataFrame, sides: pl.DataFrame) -> pl.DataFrame
 def tables(
     logs: Mapping[str, pl.DataFrame], flow_rows: pl.DataFrame, bin_ns: int
 ) -> dict[str, pl.DataFrame]:
-    """The tables `intervals`, `messages` and `throughput`, as far as their logs are there.
+    """Returns those of the tables `intervals`, `messages` and `throughput` that have a log.
 
     Args:
-        logs: Rows by the kind of their log, as `rows_of` gives them.
+        logs: The rows of each log by its kind, as `rows_of` returns them.
         flow_rows: The table `flows`, with `uid`.
-        bin_ns: Length of a bin of throughput in ns.
+        bin_ns: Length of a throughput bin in ns.
     """
     numbers = flow_rows.select("uid", "connection").unique("uid")
     made = {}
@@ -76,16 +76,16 @@ def tables(
 
 
 def rows_of(path: Path, kind: str, place: str) -> pl.DataFrame:
-    """The rows of one of the script's logs, which `place` names in errors.
+    """Reads one of the script's logs, which `place` names in errors.
 
     Raises:
-        FlowsweepError: Columns lack that its table needs, or are of other types.
+        FlowsweepError: Needed columns are missing or have other types.
     """
     return columns.select_typed(pl.read_parquet(path, memory_map=False), NEEDED[kind], place)
 
 
 def direction() -> pl.Expr:
-    """`forward` for what the originator sent."""
+    """Returns the direction: `forward` for packets that the originator sent."""
     return pl.when("is_orig").then(pl.lit("forward")).otherwise(pl.lit("backward"))
 
 

@@ -1,4 +1,4 @@
-"""Makes the tables `flows` and `captures` from Zeek's `conn.log`; what it lacks is null.
+"""Makes the tables `flows` and `captures` from Zeek's `conn.log`; columns that it lacks are null.
 
 Zeek's columns: https://docs.zeek.org/en/master/scripts/base/protocols/conn/main.zeek.html.
 """
@@ -13,9 +13,9 @@ import polars as pl
 from flowsweep import _parsers
 from flowsweep.zeek import columns, kinds
 
-#: What `conn.log` says beside our columns; they stand at the end of the table.
+#: Columns of `conn.log` that are appended to those of our table.
 OWN = ("uid", "conn_state", "history", "missed_bytes", "community_id", "tunnel_parents")
-#: Columns without which there are no flows.
+#: Columns that flows require.
 NEEDED: dict[str, columns.Type] = {
     "ts": kinds.TIME,
     "uid": pl.String,
@@ -29,7 +29,7 @@ NEEDED: dict[str, columns.Type] = {
     "orig_ip_bytes": pl.Int64,
     "resp_ip_bytes": pl.Int64,
 }
-#: Columns that older versions of Zeek, or its settings, leave out; and others.
+#: Columns that may be missing, for example in older versions of Zeek or by its settings.
 OPTIONAL: dict[str, columns.Type] = {
     "duration": pl.Duration("ns"),
     "orig_bytes": pl.Int64,
@@ -49,23 +49,23 @@ TYPES: dict[str, columns.Type] = {
     "text": pl.String,
     "time": kinds.TIME,
 }
-#: Names of protocols by number, as in our own table.
+#: Names of protocols by number, as in the native parser's table.
 PROTOCOLS = {number: _parsers.protocol(number) for number in range(256)}
 
 
 def flows(conn: pl.DataFrame, place: str) -> pl.DataFrame:
-    """The table `flows`: one row for each connection and direction that sent a packet.
+    """Returns the table `flows`: one row for each connection and direction that sent a packet.
 
     The times of a direction are those of its connection, as `conn.log` has no others.
 
     Args:
         conn: Rows of `conn.log`, as `convert` writes them.
-        place: What it is called in errors.
+        place: The name of the log in errors.
 
     Raises:
-        FlowsweepError: Columns lack that make a flow, or are of other types.
+        FlowsweepError: Needed columns are missing or have other types.
     """
-    # In order of the first packet; equal times in the order of the log.
+    # Sorted by the first packet; equal times in the order of the log.
     complete = columns.select_typed(conn, NEEDED, place, OPTIONAL)
     numbered = complete.sort("ts", maintain_order=True).with_row_index("connection")
     sides = [_direction(numbered, "forward"), _direction(numbered, "backward")]
@@ -74,12 +74,12 @@ def flows(conn: pl.DataFrame, place: str) -> pl.DataFrame:
 
 
 def captures(flow_rows: pl.DataFrame, file: str, dropped: int | None = None) -> pl.DataFrame:
-    """The table `captures`: one row for the log, with the packets of its connections.
+    """Returns the table `captures`: one row for the log, with the packets of its connections.
 
     Args:
         flow_rows: The table `flows` of the log.
-        file: What the log is called.
-        dropped: Packets that never reached Zeek; None if that is not known.
+        file: The name of the log.
+        dropped: Packets that never reached Zeek; None if unknown.
     """
     first, last = flow_rows["first_time"].min(), flow_rows["last_time"].max()
     packets = int(flow_rows["packets"].sum())
@@ -102,7 +102,7 @@ def captures(flow_rows: pl.DataFrame, file: str, dropped: int | None = None) -> 
 
 
 def columns_of(table: str, known: Sequence[str]) -> list[pl.Expr]:
-    """The columns of one of the parser's tables, null where `known` does not have them."""
+    """Returns the columns of one of the parser's tables; those that `known` lacks are null."""
     found = []
     for name, kind, *_ in _parsers.columns(table):
         column = pl.col(name) if name in known else pl.lit(None)
@@ -111,14 +111,14 @@ def columns_of(table: str, known: Sequence[str]) -> list[pl.Expr]:
 
 
 def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
-    """The rows of the side that sent packets in this direction."""
+    """Returns the rows of this direction, for connections with packets in it."""
     is_backward = direction == "backward"
     here, there = ("resp", "orig") if is_backward else ("orig", "resp")
     protocol, history = _protocol(), pl.col("history")
     has_ports = protocol.is_in(["tcp", "udp"])
     is_tcp = (protocol == "tcp") & history.is_not_null()
     fin = history.str.contains("f" if is_backward else "F", literal=True)
-    # Zeek takes the bytes of TCP from sequence numbers, which a stray RST may have made up.
+    # Zeek computes TCP bytes from sequence numbers, which a stray RST may falsify.
     payload, ip_bytes = pl.col(f"{here}_bytes"), pl.col(f"{here}_ip_bytes")
     is_impossible = is_tcp & (payload > ip_bytes + pl.col("missed_bytes").fill_null(0))
     lasted = pl.col("duration").fill_null(pl.duration(nanoseconds=0))
@@ -163,7 +163,7 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
         "history",
         "missed_bytes",
         "community_id",
-        # An empty set says what null says: the connection is in no tunnel.
+        # An empty set means the same as null: the connection is in no tunnel.
         pl.when(pl.col("tunnel_parents").list.len() > 0)
         .then(pl.col("tunnel_parents").list.join(" "))
         .alias("tunnel_parents"),
@@ -171,7 +171,7 @@ def _direction(conn: pl.DataFrame, direction: str) -> pl.DataFrame:
 
 
 def _protocol() -> pl.Expr:
-    """Our name of the protocol; logs before Zeek 7.1 have no number where Zeek has no name."""
+    """Returns our name of the protocol, from its number; logs before Zeek 7.1 lack the number."""
     named = pl.col("ip_proto").replace_strict(PROTOCOLS, default=None)
     is_v6 = pl.col("id.orig_h").str.contains(":", literal=True)
     icmp = pl.when(is_v6).then(pl.lit("icmpv6")).otherwise(pl.lit("icmp"))
@@ -180,5 +180,5 @@ def _protocol() -> pl.Expr:
 
 
 def display_name(path: Path) -> str:
-    """The name of a file in tables, as for captures."""
+    """Returns the name of a file in tables, as for captures."""
     return path.name

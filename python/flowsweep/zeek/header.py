@@ -1,4 +1,4 @@
-"""The header of a log in Zeek's TSV format: how values are separated, what the columns are."""
+"""Parses the header of a log in Zeek's TSV format: separators, columns and types."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from flowsweep.errors import FlowsweepError
 
 MARK = b"#"
 ESCAPED = re.compile(r"\\x([0-9a-fA-F]{2})")
-#: Those of Zeek have 20 to 100. Of 50,000 a table takes minutes to write, and nobody reads it.
+#: Zeek's logs have 20 to 100 columns. A table of 50,000 columns would take minutes to write.
 MOST_COLUMNS = 1024
-#: Headers of a file that differ from the one before, as where logs were joined. Each takes as
-#: long as a thousand rows.
+#: The most changes of the header in a file, as in joined logs. Each change takes as long as a
+#: thousand rows.
 MOST_HEADERS = 100
 
 
 @dataclass(frozen=True)
 class Header:
-    """What the lines that begin with # say.
+    """The content of the lines that begin with #.
 
     Attributes:
         path: Zeek's name of the log, such as `conn`.
         fields: Names of the columns.
-        types: Zeek's name of the type of each.
+        types: Zeek's names of the columns' types.
     """
 
     separator: str = "\t"
@@ -40,7 +40,7 @@ class Header:
         object.__setattr__(self, "columns", dict(zip(self.fields, self.types, strict=False)))
 
     def with_line(self, line: str) -> Header:
-        """The header with one more of its lines, without its end."""
+        """Returns the header with one more line, which is given without its line end."""
         if line.startswith("#separator"):
             value = line.removeprefix("#separator").removeprefix(" ")
             return Header(separator=ESCAPED.sub(lambda found: chr(int(found[1], 16)), value))
@@ -52,21 +52,21 @@ class Header:
             return replace(self, types=tuple(values))
         words = {"set_separator": self.set_separator, "empty_field": self.empty,
                  "unset_field": self.unset, "path": self.path}  # fmt: skip
-        if key in words:  # others are times: open, close
+        if key in words:  # the other keys are times: open, close
             words[key] = first
         separated, empty, unset, path = words.values()
         return replace(self, set_separator=separated, empty=empty, unset=unset, path=path)
 
     @property
     def has_separator(self) -> bool:
-        """Whether the separator can stand between the values of a line."""
+        """Whether the separator can separate the values of a line."""
         return len(self.separator.encode()) == 1 and self.separator not in "\r\n\\"
 
     def check(self, place: str) -> Header:
-        """The header, if it describes a log.
+        """Returns the header, if it describes a log.
 
         Raises:
-            FlowsweepError: It does not, with the place that was given.
+            FlowsweepError: It describes none; the message names `place`.
         """
         twice = [name for name, times in Counter(self.fields).items() if times > 1]
         found = None
@@ -92,7 +92,7 @@ class Header:
 
 
 def refuse_columns(place: str, many: int) -> None:
-    """Raises where a log has more columns than a table can have."""
+    """Raises if a log has too many columns."""
     if many > MOST_COLUMNS:
         raise FlowsweepError(
             f"{place}: more columns than a log can have",
@@ -103,7 +103,7 @@ def refuse_columns(place: str, many: int) -> None:
 
 
 def refuse_headers(place: str, many: int) -> None:
-    """Raises where the header changes more often than in logs that were joined."""
+    """Raises if the header changes too often, even for joined logs."""
     if many > MOST_HEADERS:
         raise FlowsweepError(
             f"{place}: more headers than a log can have",
@@ -114,9 +114,9 @@ def refuse_headers(place: str, many: int) -> None:
 
 
 def parse_lines(lines: bytes, begin: Header | None = None) -> Header:
-    """The header that these lines are, behind what begins it."""
+    """Parses header lines; `begin` is the header of the lines before them."""
     header = begin or Header()
-    # Not `splitlines`: a separator may be one of the characters that it takes for an end.
+    # Not `splitlines`: the separator may be a character that it treats as a line end.
     for line in lines.decode(errors="replace").split("\n"):
         header = header.with_line(line)
     return header

@@ -1,7 +1,7 @@
-"""Turns the Zeek logs of one run, host by host, into partitioned tables.
+"""Converts the Zeek logs of one run, host by host, to partitioned tables.
 
-Beside captures, a run's folder may hold `<host>.conn.log` and other logs called so, also rotated
-and compressed, or a folder `<host>/` as Zeek writes it.
+In addition to captures, a run's folder may contain logs such as `<host>.conn.log`, also rotated
+and compressed, or a folder `<host>/` with logs as Zeek writes them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import polars as pl
 from flowsweep.files.outputs import explaining
 from flowsweep.zeek import LOG_NAME, convert, counted, flows, quality
 
-#: Flows of Zeek, beside those of the native parser where there is a capture too.
+#: Zeek's flows; if there is a capture too, `flows` has those of the native parser.
 FLOWS = "zeek_flows"
-#: Tables that are made of logs, and are no log's own.
+#: Tables that are derived from logs and have no log of the same name.
 OWN = (FLOWS, *(f"zeek_{table}" for table in counted.TABLES.values()))
 
 
 def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
-    """The logs of a run by host, sorted."""
+    """Returns the logs of a run by host, sorted."""
     hosts: dict[str, list[Path]] = {}
     for path in sorted(run_dir.iterdir()):
         if path.name.startswith("."):
@@ -40,7 +40,7 @@ def logs_by_host(run_dir: Path) -> dict[str, list[Path]]:
 def select_recognised(
     logs: Mapping[str, Sequence[Path]],
 ) -> tuple[dict[str, list[Path]], list[Path]]:
-    """The logs of each host that Zeek wrote, and files that are only called so, or are empty."""
+    """Returns the Zeek logs of each host, and files that only have a log's name or are empty."""
     read = {host: [path for path in some if convert.look(path)] for host, some in logs.items()}
     others = [path for host, some in logs.items() for path in some if path not in read[host]]
     return {host: some for host, some in read.items() if some}, others
@@ -56,16 +56,16 @@ def write(
 ) -> list[convert.Converted]:
     """Writes a table for each kind of log of one host, `zeek_<kind>`, and its flows.
 
-    Where the native parser does not write them, the tables `flows` and `captures` are Zeek's too,
-    and those that flowsweep's script for Zeek fills. Beside the parser's tables, Zeek's are called
-    `zeek_flows`, `zeek_intervals` and so on.
+    Without a capture, this also writes `flows`, `captures` and the tables that flowsweep's Zeek
+    script fills. With a capture, the native parser writes these; Zeek's are called `zeek_flows`,
+    `zeek_intervals` and so on.
 
     Args:
-        logs: The host's.
-        place: Where the table of a name comes to lie; its folder is made here.
-        bin_ns: Length of a bin of throughput in ns, as the script counted them.
+        logs: The logs of the host.
+        place: Returns the path of a table by its name; its folder is created here.
+        bin_ns: Length of the script's throughput bins in ns.
         has_capture: Whether the native parser writes tables of this host.
-        dropped: Packets that never reached Zeek, where that is known apart from its logs.
+        dropped: Packets that never reached Zeek; None to take the number from Zeek's logs.
     """
     by_table: dict[str, list[convert.Log]] = {}
     for log in (convert.look(path) for path in logs):
@@ -91,9 +91,9 @@ def write(
 
 
 def table_name(kind: str) -> str:
-    """The table of a kind of log: `zeek_conn`; a log called as a table of ours: `zeek_flows_log`.
+    """Returns the table of a kind of log, `zeek_conn`; for names of `OWN`, `zeek_flows_log`.
 
-    Kinds that differ in no more than case or signs have one table.
+    Kinds that differ only in case or punctuation share a table.
     """
     name = "zeek_" + "".join(letter if letter.isalnum() else "_" for letter in kind.lower())
     return f"{name}_log" if name in OWN else name
@@ -107,13 +107,13 @@ def _tables(
     *,
     alone: bool,
 ) -> dict[str, pl.DataFrame]:
-    """The tables that Zeek's logs fill as captures do, by their names on disk.
+    """Returns the tables that captures would give too, by their names on disk.
 
     Args:
         logs: A Parquet file for each kind of log.
-        places: The first log behind each, for errors.
-        dropped: Packets that never reached Zeek; None if that is not known.
-        bin_ns: Length of a bin of throughput in ns.
+        places: The first log of each kind, for errors.
+        dropped: Packets that never reached Zeek; None if unknown.
+        bin_ns: Length of a throughput bin in ns.
         alone: Whether the native parser writes no tables of this host.
     """
     file = flows.display_name(places["conn"])

@@ -1,6 +1,6 @@
-"""Zeek's types and the columns that hold them.
+"""Zeek's types and the column types for them.
 
-What each means: https://docs.zeek.org/en/master/script-reference/types.html.
+Zeek's documentation: https://docs.zeek.org/en/master/script-reference/types.html.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import cache
 import polars as pl
 
 TIME = pl.Datetime("ns", "UTC")
-#: How a value is read, and how it is kept, by Zeek's name of its type. All others are text.
+#: The types to read and to store a value, by Zeek's name of its type. All others are text.
 READ: dict[str, type[pl.DataType]] = {
     "bool": pl.String,
     "count": pl.UInt64,
@@ -28,32 +28,32 @@ KEPT: dict[str, pl.DataType | type[pl.DataType]] = {
     "interval": pl.Duration("ns"),
 }
 CONTAINER = re.compile(r"(?:set|vector|table|list)\[(.*)\]")
-#: Zeek writes six decimals of seconds; a double holds those of 1970 to 2255 exactly.
+#: Zeek writes six decimals of seconds; a double represents them exactly from 1970 to 2255.
 MICROSECONDS = 1e6
 LATEST_S = 9.2e9
 ESCAPED = re.compile(rb"\\x([0-9a-fA-F]{2})")
 
 
 def element(kind: str) -> str | None:
-    """The type of the elements of a container; None of any other type."""
+    """Returns the type of a container's elements; None for any other type."""
     found = CONTAINER.fullmatch(kind)
     return found[1] if found else None
 
 
 def dtype(kind: str) -> pl.DataType | type[pl.DataType]:
-    """Converts values of a type: times to ns since 1970 UTC, intervals to durations in ns."""
+    """Returns the column type for a type: times in ns since 1970 UTC, intervals as ns durations."""
     inner = element(kind)
-    # Zeek does not nest containers. The elements of one that is nested all the same stay text.
+    # Zeek does not nest containers. If one is nested nevertheless, its elements stay text.
     return KEPT.get(kind, pl.String) if inner is None else pl.List(KEPT.get(inner, pl.String))
 
 
 def common(one: str, other: str) -> str:
-    """The type that a column has whose logs do not agree: text, if it is not the same."""
+    """Returns the type of a column in two logs: text, if the types differ."""
     return one if dtype(one) == dtype(other) else "string"
 
 
 def convert(column: pl.Expr, kind: str) -> pl.Expr:
-    """A column that was read as `READ` says as it is kept; what does not fit is null."""
+    """Converts a column from its type in `READ` to that in `KEPT`; invalid values are null."""
     if kind in ("time", "interval"):
         whole = pl.when(column.abs() < LATEST_S).then(column * MICROSECONDS)
         return (whole.round().cast(pl.Int64) * 1000).cast(dtype(kind))
@@ -63,7 +63,7 @@ def convert(column: pl.Expr, kind: str) -> pl.Expr:
 
 
 def elements(column: pl.Expr, kind: str, separator: str, unset: str) -> pl.Expr:
-    """A container that was read as text: a list of its elements, unset ones null."""
+    """Splits a container that was read as text into a list; unset elements are null."""
     read, final = READ.get(kind, pl.String), KEPT.get(kind, pl.String)
     one = pl.element()
     one = pl.when(one != unset).then(one)
@@ -73,7 +73,7 @@ def elements(column: pl.Expr, kind: str, separator: str, unset: str) -> pl.Expr:
 
 @cache
 def resolve_escapes(text: str) -> str:
-    r"""A text whose escapes (`\x09`) are resolved; left as it is where that is no UTF-8."""
+    r"""Resolves the escapes of a text (`\x09`); returns it unchanged if that gives no UTF-8."""
     content = ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), text.encode())
     try:
         return content.decode()

@@ -1,6 +1,6 @@
-"""Reads logs of one JSON object a line, with types from a given schema, or from their values.
+"""Reads logs of one JSON object per line, with types from a given schema or from the values.
 
-Zeek writes them with `LogAscii::use_json`; a field that is unset is not in the object.
+Zeek writes them with `LogAscii::use_json`; it leaves unset fields out of the object.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from flowsweep.zeek import kinds
 if TYPE_CHECKING:
     from flowsweep.zeek.tsv import Faults
 
-#: Zeek's names of the time of a record; only a schema tells other times from numbers.
+#: Zeek's names of a record's time; only a schema distinguishes other times from numbers.
 TIMES = ("ts", "_write_ts")
-#: From here on a time is one of milliseconds (`JSON::TS_MILLIS`): 1973, or in seconds 5138.
+#: A time from this value on is in milliseconds (`JSON::TS_MILLIS`): year 1973; in seconds 5138.
 MILLISECONDS = 1e11
-#: What may stand for half of a character, which no table can hold.
+#: The escape of a possible surrogate, which no table can store.
 HALF = re.compile(rb"\\u[dD]")
 
 
 def frames(
     parts: Iterator[bytes], faults: Faults, schema: Mapping[str, str] | None = None
 ) -> Iterator[pl.DataFrame]:
-    """The rows of a log, in frames of some megabytes.
+    """Yields the rows of a log, in frames of some megabytes.
 
-    Columns may come and go from one frame to the next, and be of another type.
+    Columns and their types may differ from one frame to the next.
 
     Args:
         parts: Blocks of whole lines.
-        faults: Where damage is counted.
-        schema: Zeek's names of the types of columns, as in the header of the same log in TSV.
+        faults: Counts the damage.
+        schema: Zeek's names of the columns' types, as in the header of the same log in TSV.
     """
     raw: pl.DataFrame | None = None
     number = 1
@@ -61,10 +61,10 @@ def frames(
 
 
 def _read_like(before: pl.DataFrame | None, lines: bytes) -> pl.DataFrame | None:
-    """The lines as a frame with the columns of the one before; None if they have others.
+    """Reads the lines with the columns of the previous frame; returns None if they have others.
 
-    Inferring types from all values takes longer than reading them. Counting shows whether all were
-    taken: each name that stands in the lines has a value.
+    Inferring types from all values takes longer than reading them. If the number of names in the
+    lines equals the number of values in the frame, no value was lost.
     """
     if before is None:
         return None
@@ -80,7 +80,7 @@ def _read_like(before: pl.DataFrame | None, lines: bytes) -> pl.DataFrame | None
 
 
 def _objects(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame, Sequence[int] | None]:
-    """The lines that are objects; their numbers where some are none."""
+    """Reads the lines that are objects; also returns their numbers if some lines are none."""
     try:
         return pl.read_ndjson(io.BytesIO(lines), infer_schema_length=None), None
     except pl.exceptions.PolarsError:
@@ -88,7 +88,7 @@ def _objects(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame, Se
 
 
 def _one_by_one(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame, Sequence[int]]:
-    """The lines that are objects, and their numbers; the other lines are noted."""
+    """Reads the lines that are objects, with their numbers; notes the other lines as faults."""
     found, numbers = [], []
     for number, line in enumerate(lines.split(b"\n"), first):
         text = line.strip()
@@ -106,13 +106,13 @@ def _one_by_one(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame,
 
 
 def _read_object(line: bytes) -> dict[str, object] | None:
-    """Reads the object of a line; None where there is none."""
+    """Reads the object of a line; returns None if the line is no object."""
     if not line.startswith(b"{") or not line.endswith(b"}"):
-        return None  # an exception for each line of a log of something else takes long
+        return None  # cheaper than an exception for each line of a file in another format
     try:
         row: dict[str, object] = json.loads(
             line.decode()
-        )  # of bytes it lets halves of characters pass
+        )  # decoded first: from bytes it would accept encoded surrogates
         if HALF.search(line):
             json.dumps(row, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
@@ -121,7 +121,7 @@ def _read_object(line: bytes) -> dict[str, object] | None:
 
 
 def _number_filled(lines: bytes, first: int) -> Sequence[int]:
-    """The numbers of the lines that are not empty."""
+    """Returns the numbers of the lines that are not empty."""
     return [at for at, line in enumerate(lines.split(b"\n"), first) if line.strip()]
 
 
@@ -129,7 +129,7 @@ def _series(values: list[object]) -> pl.Series:
     try:
         return pl.Series(values)
     except (pl.exceptions.PolarsError, TypeError, OverflowError):
-        # Values of several types: each as it stands in the log.
+        # Values of several types: keep each as the JSON text of the log.
         return pl.Series([None if value is None else json.dumps(value) for value in values],
                          dtype=pl.String)  # fmt: skip
 
@@ -139,13 +139,13 @@ def _kind(name: str, schema: Mapping[str, str]) -> str | None:
 
 
 def _convert_typed(frame: pl.DataFrame, schema: Mapping[str, str]) -> list[pl.Series]:
-    """The columns whose type is known, as `kinds.dtype` has them."""
+    """Casts the columns whose type is known to the types of `kinds.dtype`."""
     known = ((series, _kind(series.name, schema)) for series in frame)
     return [_as(series, kind) for series, kind in known if kind is not None]
 
 
 def _as(series: pl.Series, kind: str) -> pl.Series:
-    """A column as `kinds.dtype` has it; times are numbers, or texts by ISO 8601."""
+    """Casts a column to its `kinds.dtype`; times are numbers or ISO 8601 texts."""
     final = kinds.dtype(kind)
     if series.dtype.is_nested() and not isinstance(final, pl.List):
         return pl.Series(series.name, [None] * len(series), final)

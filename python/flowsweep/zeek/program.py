@@ -1,4 +1,4 @@
-"""Zeek itself: where it is, and one run of it on a capture."""
+"""Finds the program Zeek and runs it on a capture."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from flowsweep import _parsers, content
 from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import name_paths, readable_errors
 
-#: Another command than `zeek`, such as one in a container, with its arguments.
+#: A command with arguments that replaces `zeek`, such as one that runs it in a container.
 COMMAND = "FLOWSWEEP_ZEEK"
-#: Where packages of Zeek put it.
+#: Folders where Zeek's packages install it.
 FOLDERS = ("/opt/zeek/bin", "/usr/local/zeek/bin", "/usr/local/bin", "/opt/homebrew/bin")
-#: Taken where no Zeek is installed, but one of these programs that run it.
+#: The container image to use if Zeek is not installed, but a container engine is.
 IMAGE = "docker.io/zeek/zeek:8.0"
 #: Lines of Zeek's output that are printed when it fails.
 SHOWN_LINES = 3
@@ -28,15 +28,15 @@ HEADER_BYTES = 24
 
 
 def scripts() -> Path:
-    """The folder with flowsweep's scripts for Zeek."""
+    """Returns the folder with flowsweep's Zeek scripts."""
     return content.folder("workflows") / "zeek"
 
 
 def command(folder: Path) -> list[str]:
-    """The words that start Zeek, so that it finds flowsweep's scripts and writes into `folder`.
+    """Returns the command that starts Zeek with access to flowsweep's scripts and to `folder`.
 
     Raises:
-        FlowsweepError: There is none on this machine.
+        FlowsweepError: There is no Zeek on this machine.
     """
     if configured := os.environ.get(COMMAND):
         return shlex.split(configured)
@@ -65,19 +65,19 @@ def logs_of(
     settings: Sequence[str] = (),
     started: Callable[[subprocess.Popen[bytes]], object] = lambda _: None,
 ) -> list[Path]:
-    """Runs Zeek on the parts of one capture; the logs that it wrote into `folder`, sorted.
+    """Runs Zeek on the parts of one capture; returns the logs in `folder`, sorted.
 
     Args:
-        captures: In the order of their packets; of several all are classic pcap of one kind.
-        folder: Is there, and empty.
-        settings: Further words, such as `Flowsweep::bins=F`.
-        started: Told the process, which another thread may have to end.
+        captures: Parts in the order of their packets; several must be classic pcap of one kind.
+        folder: An empty folder, into which Zeek writes.
+        settings: Further arguments, such as `Flowsweep::bins=F`.
+        started: Called with the process, so that another thread can end it.
 
     Raises:
         FlowsweepError: There is no Zeek, or it failed.
     """
     words = [*command(folder), "-C", "-r", "-", str(scripts() / "flowsweep.zeek"), *settings]
-    # Zeek's output goes to a file: a pipe that nobody reads yet would fill up and stop Zeek.
+    # Zeek's output goes to a file: a pipe without a reader would fill up and block Zeek.
     with (folder / "output").open("w+b") as output:
         with subprocess.Popen(
             words, cwd=folder, stdin=subprocess.PIPE, stdout=output, stderr=output
@@ -106,19 +106,19 @@ def logs_of(
 
 
 def _feed(captures: Sequence[Path], stdin: IO[bytes]) -> None:
-    """Writes the capture; a Zeek that has ended reads no more, and its exit code says why."""
+    """Writes the capture; ignores a broken pipe, as Zeek's exit code shows why it ended."""
     try:
         with suppress(BrokenPipeError):
             for part in _join(captures):
                 stdin.write(part)
     finally:
-        # What is left in the buffer cannot be written to a Zeek that has ended.
+        # `close` flushes the buffer, which fails if Zeek has ended.
         with suppress(BrokenPipeError):
             stdin.close()
 
 
 def _join(captures: Sequence[Path]) -> Iterator[bytes]:
-    """The bytes of the capture; of further parts without their header."""
+    """Yields the bytes of the capture; further parts without their file headers."""
     first_header = b""
     for path in captures:
         parts = _content(path)

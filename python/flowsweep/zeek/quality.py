@@ -1,4 +1,4 @@
-"""The quality of what Zeek saw, from its logs: gaps and dropped packets."""
+"""Derives the quality of the traffic that Zeek saw from its logs: gaps and dropped packets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from flowsweep.zeek import convert, tsv
 
 
 def dropped_packets(paths: Iterable[Path]) -> int | None:
-    """Packets that were dropped, by the parts of `stats.log`; None where they do not state it.
+    """Returns the dropped packets by the parts of `stats.log`; None if they do not state them.
 
-    Zeek states it for live traffic: `pkts_dropped` since the row before.
+    Zeek states them for live traffic: `pkts_dropped` since the previous row.
     """
     found = None
     for path in paths:
@@ -30,17 +30,17 @@ def dropped_packets(paths: Iterable[Path]) -> int | None:
 
 
 def beside(conn: Path) -> list[Path]:
-    """The `stats.log` that lies beside a `conn.log` of the same host and time, if there is one."""
+    """Returns the `stats.log` in the folder of a `conn.log`, of the same host and time, if any."""
     stats = conn.with_name(conn.name.replace("conn", "stats", 1))
     return [stats] if stats != conn and stats.is_file() else []
 
 
 def facts(flow_rows: pl.DataFrame, dropped: int | None) -> dict[str, Any]:
-    """What the grade depends on, as the model `capture_facts` has it.
+    """Returns the values that determine the grade, like a row of the model `capture_facts`.
 
     Args:
         flow_rows: The table `flows` of the log.
-        dropped: Packets dropped; None if that is not known.
+        dropped: Packets dropped; None if unknown.
     """
     connections = flow_rows.unique("connection")
     tcp = flow_rows.filter(pl.col("protocol") == "tcp")

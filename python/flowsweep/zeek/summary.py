@@ -21,17 +21,17 @@ MINUTE_S = 60
 
 @dataclass(frozen=True)
 class Summary:
-    """What `flowsweep show` says of a log.
+    """The content of `flowsweep show` for a log.
 
     Attributes:
         kind: Zeek's name of the log.
-        first: Time of the earliest row, RFC 3339; None if there is none.
-        span_s: From it to the latest row, or end of a connection.
-        lost: Lines without a row, values that are none of their column's type, lines not in UTF-8.
-        grade: Of `conn.log`: as in the report, by it and a `stats.log` beside it.
+        first: Time of the earliest row, RFC 3339; None if no row has a time.
+        span_s: Seconds from it to the latest row, or end of a connection.
+        lost: Lines without a row, values of a wrong type, lines not in UTF-8, damaged files.
+        grade: For `conn.log`: as in the report, from it and the `stats.log` in its folder.
         reasons: What lowers the grade.
-        counts: Of `conn.log`: connections by protocol and state, bytes, services.
-        largest: Of `conn.log`: the flow directions with most payload.
+        counts: For `conn.log`: connections by protocol, state and service, and sums of bytes.
+        largest: For `conn.log`: the flow directions with most payload.
     """
 
     file: str
@@ -47,15 +47,15 @@ class Summary:
 
     @property
     def is_whole(self) -> bool:
-        """Nothing of it was lost, and there are rows."""
+        """Whether there are rows and nothing was lost."""
         return self.rows > 0 and self.lost == 0
 
 
 def summarise(path: Path) -> Summary:
-    """Reads a log.
+    """Reads and summarises a log.
 
     Raises:
-        FlowsweepError: It is none, or cannot be read.
+        FlowsweepError: The file is no log, or cannot be read.
     """
     frame, done, log = tables.rows_of([path])
     lost = sum(faults.lines + faults.values + faults.texts for _, faults in done.faults) + len(
@@ -79,7 +79,7 @@ def summarise(path: Path) -> Summary:
 
 
 def _span(times: list[pl.Series]) -> tuple[str | None, float | None]:
-    """The earliest time, RFC 3339, and the seconds to the latest one."""
+    """Returns the earliest time, RFC 3339, and the seconds to the latest time."""
     known = pl.concat([pl.Series(dtype=pl.Int64), *(one.cast(pl.Int64) for one in times)])
     known = known.drop_nulls()
     if known.is_empty():
@@ -125,7 +125,7 @@ def _find_largest(both: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def tabulate_largest(summary: Summary) -> pl.DataFrame:
-    """The largest flows, as people read them."""
+    """Returns the largest flows as a table with formatted values."""
     return pl.DataFrame(
         {
             "uid": row["uid"],
@@ -141,7 +141,7 @@ def tabulate_largest(summary: Summary) -> pl.DataFrame:
 
 
 def lines(summary: Summary) -> list[str]:
-    """The summary without its table of flows."""
+    """Returns the lines of the summary, without its table of flows."""
     span = f", {summary.first}" if summary.first else ""
     if summary.span_s:
         is_short = summary.span_s < MINUTE_S

@@ -16,10 +16,10 @@ FILLED = ("flows", "captures")
 
 
 def rows_of(files: Sequence[Path]) -> tuple[pl.DataFrame, convert.Converted, convert.Log]:
-    """All rows of some logs of one kind, what was wrong with them, and what the first is.
+    """Returns all rows of logs of one kind, the logs' faults, and a description of the first log.
 
     Raises:
-        FlowsweepError: One of them is no log.
+        FlowsweepError: One of the files is no log.
     """
     logs = [_look(path) for path in files]
     with scratch_folder() as folder:
@@ -40,7 +40,7 @@ def _look(path: Path) -> convert.Log:
 
 
 def write(files: Sequence[Path], paths: Mapping[str, Path]) -> tuple[int, convert.Converted]:
-    """Writes the tables `FILLED` of the parts of one `conn.log`; how many connections it has.
+    """Writes the tables `FILLED` from the parts of one `conn.log`; returns its connections' number.
 
     Raises:
         FlowsweepError: One of the files is no `conn.log`.

@@ -1,7 +1,7 @@
 """Reads logs in Zeek's TSV format, with types from the header.
 
-A value's escapes, the words for unset and for empty, and how sets are separated are those of Zeek's
-ASCII writer (`LogAscii`).
+Escapes, the words for unset and empty values, and set separators are those of Zeek's ASCII writer
+(`LogAscii`).
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from flowsweep.zeek.header import MARK, Header, parse_lines, refuse_headers
 
 @dataclass
 class Faults:
-    r"""The parts of a log that contradict its header: all of them are counted.
+    r"""Counts of the faults in a log.
 
     Attributes:
-        lines: Lines with another number of values than there are fields: they have no row.
-        values: Values that are none of their column's type: null in their row.
-        texts: Lines with bytes that are no UTF-8: kept as Zeek's escapes, such as `\xff`.
-        first: What was found first, with its line, for the message.
+        lines: Lines with a wrong number of values, which give no row.
+        values: Values of a wrong type for their column, which become null.
+        texts: Lines that are not UTF-8; their bytes are kept as Zeek's escapes, such as `\xff`.
+        first: The first fault, with its line, for the message.
     """
 
     lines: int = 0
@@ -33,12 +33,12 @@ class Faults:
     first: str | None = None
 
     def line(self, number: int, found: str) -> None:
-        """One more line, counted from 1, without a row."""
+        """Counts a line that gives no row; line numbers begin at 1."""
         self.lines += 1
         self.first = self.first or f"in line {number} {found}"
 
     def value(self, number: int, found: str, many: int) -> None:
-        """More values of a column that are none of its type, the first of them in this line."""
+        """Counts `many` values of a wrong type, the first of them in this line."""
         self.values += many
         self.first = self.first or f"in line {number} {found}"
 
@@ -48,7 +48,7 @@ class Faults:
         """Counts the values that a column lost when it took its type.
 
         Args:
-            raw: The values as they stand in the log.
+            raw: The values as in the log.
             typed: The same values with the column's type.
             column: Zeek's names of the column and of its type.
             lines: The number of each value's line.
@@ -62,7 +62,7 @@ class Faults:
             )
 
     def text(self, number: int) -> None:
-        """One more line with bytes that are no UTF-8."""
+        """Counts a line that is not UTF-8."""
         self.texts += 1
         self.first = self.first or f"in line {number} bytes that are no UTF-8"
 
@@ -73,18 +73,18 @@ class Faults:
 def frames(
     parts: Iterator[bytes], place: str, faults: Faults
 ) -> Iterator[tuple[Header, pl.DataFrame]]:
-    """The rows of a log, in frames of some megabytes, each with the header that it has.
+    """Yields the rows of a log, in frames of some megabytes, each with its header.
 
-    A log may have several headers, as where logs were joined.
+    A log may have several headers, for example if logs were joined.
 
     Args:
         parts: Blocks of whole lines; the last line may lack its end.
-        place: What the log is called in errors.
-        faults: Where damage is counted.
+        place: The name of the log in errors.
+        faults: Counts the damage.
 
     Raises:
-        FlowsweepError: Rows come before a header, a header describes no log, or there are too many
-            of them.
+        FlowsweepError: Rows precede the first header, a header describes no log, or there are too
+            many headers.
     """
     header, is_checked, changes = Header(), False, 0
     number = 1
@@ -96,7 +96,7 @@ def frames(
             many = count(lines, b"\n")
             number += many
             if not is_header:
-                # Empty lines in place of those of a header keep the numbers of the lines.
+                # Empty lines replace header lines, to keep the line numbers.
                 held += [b"\n" * between, lines]
                 between = 0
                 if not is_checked:
@@ -117,7 +117,7 @@ def frames(
 
 
 def pieces(part: bytes) -> Iterator[tuple[bool, bytes]]:
-    """Runs of lines that are all of a header, or all rows."""
+    """Splits lines into runs that are all header lines, or all rows."""
     if not part.startswith(MARK) and not count(part, b"\n" + MARK):
         yield False, part
         return
@@ -129,22 +129,22 @@ def pieces(part: bytes) -> Iterator[tuple[bool, bytes]]:
                 end = part.find(b"\n", end) + 1 or len(part)
             yield True, part[at:end]
         else:
-            # The end of the line before begins a header.
+            # The rows end at the line feed before the next header.
             end = part.find(b"\n" + MARK, at) + 1 or len(part)
             yield False, part[at:end]
         at = end
 
 
 def rows(lines: bytes, header: Header, faults: Faults, first: int = 1) -> pl.DataFrame:
-    """Lines without those of a header as rows, columns as `kinds.dtype` has them.
+    """Parses lines of rows; the columns have the types of `kinds.dtype`.
 
     Args:
-        lines: Whole lines; the last may lack its end.
-        header: Of these lines.
-        faults: Where damage is counted.
+        lines: Whole lines without header lines; the last may lack its end.
+        header: The header of these lines.
+        faults: Counts the damage.
         first: Number of the first line.
     """
-    names = [str(number) for number in range(len(header.fields))]  # as polars wants them: any
+    names = [str(number) for number in range(len(header.fields))]  # placeholders for Polars
     numbers: Sequence[int] | None = None
     if not _seem_whole(lines, header):
         lines, numbers = _select_whole(lines, header, faults, first)
@@ -156,7 +156,7 @@ def rows(lines: bytes, header: Header, faults: Faults, first: int = 1) -> pl.Dat
         frame = _read(lines, header, read)
     except pl.exceptions.PolarsError:
         if numbers is None:
-            # A line with too many values and one with too few may be right in sum.
+            # One line with too many values and another with too few may cancel out in the count.
             lines, numbers = _select_whole(lines, header, faults, first)
         lines = _as_text(lines, faults, numbers)
         texts = _read(lines, header, dict.fromkeys(names, pl.String))
@@ -198,7 +198,7 @@ def _convert(column: pl.Expr, kind: str, header: Header) -> pl.Expr:
 
 
 def _as_text(lines: bytes, faults: Faults, numbers: Sequence[int]) -> bytes:
-    """The lines with bytes that are no UTF-8 as Zeek's escapes; such lines are noted."""
+    """Replaces bytes that are not UTF-8 by Zeek's escapes; notes these lines as faults."""
     try:
         lines.decode()
     except UnicodeDecodeError:
@@ -211,7 +211,7 @@ def _as_text(lines: bytes, faults: Faults, numbers: Sequence[int]) -> bytes:
 
 
 def _seem_whole(lines: bytes, header: Header) -> bool:
-    """Whether there are as many values as fields times lines."""
+    """Returns whether there are as many values as fields times lines, and no empty lines."""
     ends = count(lines, b"\n") + (not lines.endswith(b"\n"))
     values = count(lines, header.separator.encode()) + ends
     has_empty = lines.startswith(b"\n") or count(lines, b"\n\n")
@@ -221,7 +221,7 @@ def _seem_whole(lines: bytes, header: Header) -> bool:
 def _select_whole(
     lines: bytes, header: Header, faults: Faults, first: int
 ) -> tuple[bytes, Sequence[int]]:
-    """The lines that have a value for each field, and their numbers; the others are noted."""
+    """Returns the lines with a value for each field, and their numbers; notes the other lines."""
     separator = header.separator.encode()
     whole, numbers = [], []
     for number, line in enumerate(lines.split(b"\n"), first):
@@ -238,7 +238,7 @@ def _select_whole(
 
 
 def _resolve(frame: pl.DataFrame) -> pl.DataFrame:
-    """Texts, and those in lists, without escapes."""
+    """Resolves the escapes in texts and in lists of texts."""
     changed = []
     for name, dtype in frame.schema.items():
         if dtype not in (pl.String, pl.List(pl.String)):
