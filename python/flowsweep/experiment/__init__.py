@@ -1,6 +1,6 @@
-"""Experiment files: what is run, on which emulated network, in which order.
+"""Experiment files: which programs run, on which emulated network, in which order.
 
-`load` reads and checks one; `Experiment.plan` lists its runs in execution order.
+`load` reads and checks a file; `Experiment.plan` lists its runs in execution order.
 """
 
 from flowsweep.experiment.load import load

@@ -1,8 +1,8 @@
-"""The axes of a sweep: each has one entry here, which holds all that is known of it.
+"""The axes of a sweep: each has one entry here, which defines all of its properties.
 
-Derived from it are the fields of `axes:` in an experiment file and their JSON schema, `--set`,
-the names of runs, what is read of `axes` in run.json, the columns of the tables, their
-descriptions and their labels in the report.
+The entries define the fields of `axes:` in an experiment file and their JSON schema, `--set`,
+the names of runs, the keys of `axes` in run.json, the columns of the tables, their descriptions
+and their labels in the report.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def count(text: str) -> int:
-    """A whole number of at least 1."""
+    """Parses an integer of at least 1."""
     if not re.fullmatch(r"[0-9]{1,6}", text.strip()) or int(text) == 0:
         raise FlowsweepError(
             f'"{text}" is not a number of things', found=f'"{text}"', expected="1, 2, 3 ..."
@@ -47,7 +47,7 @@ def count(text: str) -> int:
 
 
 def _name(pattern: str, what: str, examples: str) -> Callable[[str], str]:
-    """A reader of names: a text that matches, without the spaces around it."""
+    """Returns a parser of names, which strips spaces and checks the pattern."""
 
     def read(text: str) -> str:
         if not re.fullmatch(pattern, text.strip()):
@@ -80,7 +80,7 @@ def _recorded_name(text: object) -> str:
 
 
 def _recorded_jitter(text: str | float) -> int | float:
-    """Nanoseconds, or a share of the delay: "20%"."""
+    """Parses a jitter of run.json: nanoseconds, or a share of the delay, "20%"."""
     if str(text).strip().endswith("%"):
         return units.parse_fraction(text)
     return units.parse_time(text)
@@ -265,38 +265,38 @@ _LIST = (
     ),
 )  # fmt: skip
 
-#: Every axis by its name, in the order in which the id of a run names them. `problem`, the
-#: parameters of the application, is swept like them and has no entry: it has no one unit.
+#: Every axis by its name, in the order of a run's id. `problem`, the application's parameters, is
+#: swept like them but has no entry, because it has no single unit.
 AXES = {axis.name: axis for axis in _LIST}
 NAMES = (*AXES, "problem")
 #: The keys of `axes:`.
 LISTED = (*(axis.name for axis in _LIST if axis.is_listed), "problem")
 #: Axes that only an emulated link can have.
 LINK_AXES = tuple(axis.name for axis in _LIST if axis.applies_to == "link")
-#: Axes that the lines of completion times tell apart by their columns; they come first in the
-#: points. The models compare all others as one text, `other_axes`.
+#: Axes that distinguish lines of completion times by their columns; they come first in the
+#: points. The models compare all other axes as one text, `other_axes`.
 ON_LINES = ("rtt", "rate", "buffer", "queue")
 
 
 def in_points() -> Iterator[Axis]:
-    """The axes in the order of the columns of the points."""
+    """Yields the axes in the order of the points' columns."""
     yield from (AXES[name] for name in ON_LINES)
     yield from (axis for axis in _LIST if axis.name not in ON_LINES)
 
 
 def columns() -> list[Column]:
-    """All columns of the axes, in the order of the points."""
+    """Returns all columns of the axes, in the order of the points."""
     return [column for axis in in_points() for column in axis.columns]
 
 
 def names_in_points() -> list[str]:
-    """The names of the axes' columns in the points, asked and measured."""
+    """Returns the names of the axes' columns in the points, asked and measured."""
     names = [(column.asked, column.measured) for column in columns()]
     return [name for pair in names for name in pair if name is not None]
 
 
 def raw_columns() -> dict[str, str]:
-    """The columns of `runs` that hold the axes, in base units, and their types in SQL."""
+    """Returns the columns of `runs` for the axes, in base units, and their SQL types."""
     found: dict[str, str] = {}
     for axis in in_points():
         for column in axis.columns:

@@ -1,4 +1,4 @@
-"""The classes of an entry in `axes.py`."""
+"""The classes of the entries in `axes.py`."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the points: what was asked for and, where it is measured, what was measured.
+    """A column of the points: the requested value and, if it is measured, the measured one.
 
     Attributes:
-        asked: Its name in the points and in the rows of the queries.
-        meaning: What it holds, with its unit.
-        raw: The column of the table `runs` that it is made of, in base units.
-        kind: The type of `raw` in SQL.
-        scale: `raw` is divided by it; None where `raw` is taken as it is.
-        measured: The column of what was measured; None where nothing is.
-        measured_meaning: What that column holds.
-        raw_measured: The column of `runs` that it is made of.
-        number: How `flowsweep.render.points` writes a value.
-        words: The text around the written value in the label of a point.
-        noun: What is counted, where `number` is `count`.
-        unset: The label where there is no value; None: the name and "unset".
+        asked: The column's name in the points and in the rows of the queries.
+        meaning: Its description, with the unit.
+        raw: The column of the table `runs` that it is computed from, in base units.
+        kind: The SQL type of `raw`.
+        scale: The divisor of `raw`; None for 1.
+        measured: The column of the measured value; None if it is not measured.
+        measured_meaning: The description of `measured`.
+        raw_measured: The column of `runs` that `measured` is computed from.
+        number: How `flowsweep.render.points` formats a value.
+        words: The text around the formatted value in the label of a point.
+        noun: What is counted, if `number` is `count`.
+        unset: The label of a missing value; None: the name and "unset".
         head: The column's heading in a table, and its name in the label of a point.
         unit: The unit of its values.
     """
@@ -49,33 +49,33 @@ class Column:
 
     @property
     def shown(self) -> str:
-        """The column whose value is printed: the measured one, where there is one."""
+        """The column to print: the measured one, if there is one."""
         return self.measured or self.asked
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One thing that a sweep varies.
+    """A quantity or name that a sweep varies.
 
     Attributes:
         name: Its key under `axes:`, after `--set`, and in `axes` of run.json.
-        field: The attribute of a `Point`, and of what the axis applies to.
+        field: The attribute of a `Point`, and of the object that the axis applies to.
         value: The type of one value in an experiment file.
-        description: What the JSON schema says of it.
-        parse: Reads the text of `--set`; raises FlowsweepError.
+        description: Its description in the JSON schema.
+        parse: Parses the text of `--set`; raises FlowsweepError.
         format: Writes a value as text with its unit.
-        applies_to: What a value of it changes: the link between sites, the sockets of
-            the hosts, the sites, or the workload.
-        columns: Its columns; a value that is a share instead of an amount has a second one.
-        baseline: The value at the baseline.
-        read: Reads a value of run.json, which other programs write too; default: `parse`.
-        raw_measured: A column of `runs` that no point has.
-        may_be_zero: Whether 0 is a value.
+        applies_to: The object that it changes: the link between sites, the sockets of the hosts,
+            the sites, or the workload.
+        columns: Its columns; values that are shares have a second column.
+        baseline: Returns the value at the baseline.
+        read: Parses a value of run.json, which other programs write too; default: `parse`.
+        raw_measured: A measured column of `runs` that the points do not have.
+        may_be_zero: Whether 0 is a valid value.
         mildest: Which end is the mildest for the application; None: neither.
         label: The title of a figure's axis.
         moves: Other axes that this one changes as well.
-        is_listed: Whether its values stand under `axes:`; those of the variants have a key of
-            their own, because each says what it changes.
+        is_listed: Whether its values are under `axes:`; variants have their own key, because
+            each of them lists the parameters that it changes.
     """
 
     name: str
@@ -96,15 +96,15 @@ class Axis:
     is_listed: bool = True
 
     def text(self, value: Any) -> str | None:
-        """The value with its unit; None where the value is left to the kernel."""
+        """Returns the value with its unit; None if the kernel's default applies."""
         return None if value is None else self.format(value)
 
     def recorded(self, value: Any) -> Any:
-        """The value of run.json in base units."""
+        """Returns a value of run.json in base units."""
         return (self.read or self.parse)(value)
 
     @property
     def raw_columns(self) -> tuple[str, str | None]:
-        """The columns of `runs` with what was asked for and what was measured."""
+        """The columns of `runs` with the requested and the measured value."""
         first = self.columns[0]
         return first.raw, first.raw_measured or self.raw_measured

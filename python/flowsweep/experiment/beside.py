@@ -1,4 +1,4 @@
-"""The axis `beside`: another workload of the file that runs while the one of the run does."""
+"""The axis `beside`: another workload of the file that runs at the same time as the run's own."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def check(name: str, workloads: Sequence[Workload]) -> None:
-    """Raises unless a workload of this name can run beside another one.
+    """Raises unless the workload of this name can run beside another one.
 
     Args:
         name: A value of the axis.
-        workloads: Those of the file.
+        workloads: The workloads of the file.
     """
     found = next((workload for workload in workloads if workload.name == name), None)
     if found is None:

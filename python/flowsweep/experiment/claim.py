@@ -1,4 +1,4 @@
-"""One sweep, or report of captures, at a time works on a folder of results."""
+"""Ensures that only one sweep, or report of captures, at a time works on a folder of results."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LOCK = f"{HIDDEN}sweep.lock"
 
 
 def claim(results: Path) -> int:
-    """Takes the lock of `results`, which is free again when this process ends; its descriptor.
+    """Takes the lock of `results` until this process ends; returns its descriptor.
 
     Raises:
-        FlowsweepError: Another process has it.
+        FlowsweepError: Another process holds the lock.
     """
     with explaining(f"cannot write to {results}"):
         results.mkdir(parents=True, exist_ok=True)

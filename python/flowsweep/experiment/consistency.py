@@ -1,4 +1,4 @@
-"""Checks that the parts of an experiment file fit together; each raises where they do not."""
+"""Checks that the parts of an experiment file are consistent; each check raises if not."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from flowsweep.validation import refused
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment
 
-# Half a year of them at 5 minutes each.
+# Half a year at 5 minutes each.
 MOST_RUNS = 50_000
 
 
 def check(experiment: Experiment) -> None:
-    """Raises the first fault of the file."""
+    """Raises an error for the first fault of the file."""
     _check_completeness(experiment)
     _check_pairs(experiment)
     _check_axes(experiment)
@@ -45,7 +45,7 @@ def _check_completeness(experiment: Experiment) -> None:
 
 
 def _check_pairs(experiment: Experiment) -> None:
-    """Checks that pairs and changes of links name two sites of the file, and each pair once."""
+    """Checks that pairs and changes name two sites of the file, and that no pair is repeated."""
     listed = [experiment.schedule, *experiment.schedules.values()]
     changed = [change.between for changes in listed for change in changes]
     for ends in [*(pair.between for pair in experiment.pairs), *changed]:
@@ -63,7 +63,7 @@ def _check_pairs(experiment: Experiment) -> None:
 
 
 def _check_axes(experiment: Experiment) -> None:
-    """Checks that what the values of axes name is in the file."""
+    """Checks that the names and counts in the axes' values are possible in this file."""
     most_hosts = max((len(site.hosts) for site in experiment.sites.values()), default=0)
     for workload in experiment.workloads:
         axes = experiment.axes_of(workload)
@@ -91,7 +91,7 @@ def _check_axes(experiment: Experiment) -> None:
 
 
 def _check_length(experiment: Experiment) -> None:
-    """Checks that the plan has an end."""
+    """Checks that the plan does not have too many runs."""
     runs = 0
     for workload in experiment.workloads if experiment.captured is None else []:
         runs_per_round = points.most_points(experiment, workload) + 2
@@ -105,7 +105,7 @@ def _check_length(experiment: Experiment) -> None:
 
 
 def _check_named_hosts(experiment: Experiment) -> None:
-    """Checks that the hosts which a workload names take part in every run."""
+    """Checks that the hosts that a workload names take part in every run."""
     for workload in experiment.workloads if experiment.captured is None else []:
         fewest = min(experiment.axes_of(workload).get("hosts", [len(experiment.hosts)]))
         taking_part = [host.name for host in experiment.hosts_at(fewest)]
@@ -123,7 +123,7 @@ def _check_named_hosts(experiment: Experiment) -> None:
 
 
 def _check_testbed(experiment: Experiment) -> None:
-    """Checks that the testbed can do what workloads and axes ask for."""
+    """Checks that the testbed supports the workloads and axes."""
     names = [name for site in experiment.sites.values() for name in site.hosts]
     axes = {workload.name: experiment.axes_of(workload) for workload in experiment.workloads}
     experiment.testbed.check(names, axes)

@@ -1,8 +1,8 @@
-"""Reads YAML, within limits, as a tree that knows its lines and as plain values.
+"""Reads YAML, within limits, as a tree with line numbers and as plain values.
 
-An experiment file may come from anyone. Aliases let ten lines stand for a billion values, nested
-brackets overflow the parser's stack, and YAML has kinds of values that JSON has not (dates, sets,
-NaN). So the number of values is limited, and only those that run.json can hold are accepted.
+An experiment file may come from anyone. With aliases, ten lines can expand to a billion values;
+nested brackets overflow the parser's stack; and YAML has types that JSON lacks (dates, sets, NaN).
+So the number of values is limited, and only types that run.json can contain are accepted.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ import yaml
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
 
-#: Keys and values, those of aliases counted wherever they stand.
+#: The most keys and values, with all aliases expanded.
 MOST_VALUES = 20_000
-#: Characters of all of them, counted likewise.
+#: The most characters of all keys and values, counted likewise.
 MOST_CHARACTERS = 2**20
-#: An anchor is written once and used a few times.
+#: The most aliases: a sensible file uses an anchor only a few times.
 MOST_ALIASES = 1_000
-#: Digits of a number: no quantity needs more.
+#: The most characters of a number: no quantity needs more.
 MOST_DIGITS = 40
 
 _KINDS = {yaml.ScalarNode: "text", yaml.SequenceNode: "a list", yaml.MappingNode: "keys"}
 
 
 class _Loader(yaml.CSafeLoader):
-    """Converts YAML to what JSON can hold; dates become text."""
+    """Converts YAML to JSON types; dates become text."""
 
-    # PyYAML looks for resolvers in this attribute of the class.
-    yaml_implicit_resolvers = {  # noqa: RUF012 - as PyYAML has it
+    # PyYAML looks for resolvers in this class attribute.
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as in PyYAML
         first: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
         for first, pairs in yaml.CSafeLoader.yaml_implicit_resolvers.items()
     }
@@ -39,12 +39,12 @@ class _Loader(yaml.CSafeLoader):
 
 
 def read(text: str) -> tuple[yaml.Node | None, Any]:
-    """The tree and the value of the one document in `text`; both are None where it is empty.
+    """Returns the tree and the value of the single document in `text`; None if it is empty.
 
     Raises:
-        FlowsweepError: More than limits allow, a key twice, a number that is none; it begins with
-            `line N`.
-        yaml.YAMLError: It is not YAML.
+        FlowsweepError: The text exceeds a limit, repeats a key, or has an invalid number; the
+            message begins with `line N`.
+        yaml.YAMLError: The text is not YAML.
     """
     _check_size(text)
     loader = _Loader(text)
@@ -59,7 +59,7 @@ def read(text: str) -> tuple[yaml.Node | None, Any]:
 
 
 def _check_size(text: str) -> None:
-    """Checks depth and number of values before a tree is made: PyYAML recurses without limit."""
+    """Checks depth and number of values before parsing a tree: PyYAML recurses without limit."""
     depth = values = aliases = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.NodeEvent):
@@ -80,7 +80,7 @@ def _check_size(text: str) -> None:
 
 
 def _check_expansion(tree: yaml.Node) -> None:
-    """Checks the numbers of values and characters with every alias expanded."""
+    """Checks the number of values and characters with every alias expanded."""
     sizes: dict[int, tuple[int, int]] = {}
     inside: set[int] = set()
 
@@ -145,7 +145,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
             )
         seen[key.value] = line
     loader.flatten_mapping(node)
-    # A key is text also where it looks like a number or a date.
+    # A key is text even if it looks like a number or a date.
     return {
         _text(loader, key): loader.construct_object(value, deep=True) for key, value in node.value
     }
@@ -179,7 +179,7 @@ def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
     if len(text) <= MOST_DIGITS:
         try:
             value = int(loader.construct_yaml_int(node))
-        except (ValueError, OverflowError, IndexError):  # of a text with the tag of a number
+        except (ValueError, OverflowError, IndexError):  # a text with the tag of a number
             value = None
     if value is None or not inputs.LEAST_INTEGER <= value <= inputs.MOST_INTEGER:
         raise _refusal(node, "not a number that can be used", inputs.shorten_value(text), expected)

@@ -1,7 +1,7 @@
 """Estimates how long the missing runs of a plan will take, from those already made.
 
-A run takes as long as others of its point did; where there are none yet, as others of its
-workload; before the first one, as its `expect` says. Without that only its time limit is known.
+The estimate for a run is the median of finished runs at its point, or else of its workload; before
+the first run it is `expect`, or else the time limit.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from flowsweep.units import counted, duration
 if TYPE_CHECKING:
     from flowsweep.experiment.run import Run
 
-# Beside the program: hosts, links and captures, the start of Python and MPI (measured: 0.9 to
-# 2 s on two cores). Only used before the first run.
+# Time in addition to the program: hosts, links and captures, the start of Python and MPI
+# (measured: 0.9 to 2 s on two cores). Only used before the first run.
 OVERHEAD_S = 1.5
-# What cost_s of run.json leaves out: the start of `flowsweep run`.
+# The start of `flowsweep run`, which cost_s of run.json does not include.
 OUTSIDE_S = 0.5
-# No run takes years; a record that says so was edited by hand.
+# No run takes three years: a record with more was edited by hand.
 MOST_S = 1e8
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds for `missing` of `total` runs; `unknown` of them count with their time limit."""
+    """Seconds for `missing` of `total` runs; `unknown` of them use their time limit."""
 
     total: int
     missing: int
     unknown: int
     seconds: float
-    measured: int  # runs that it is based on
+    measured: int  # finished runs that the estimate is based on
 
     def __str__(self) -> str:
-        """In words: 12 of 31 runs to be made, about 1 min."""
+        """Returns it in words: 12 of 31 runs to be made, about 1 min."""
         runs = f"{self.missing:,} of {counted(self.total, 'run')} to be made"
         if self.total == 0:
             return "there is no run to be made"
@@ -54,10 +54,10 @@ class Estimate:
 
 
 def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
-    """For a plan, with the run directories that are in `folder`.
+    """Estimates the missing runs of a plan, from the run directories in `folder`.
 
-    quick: reads one run of each point, and of the others those that are older than the file or the
-        program.
+    quick: reads only the first finished run of each point, and later runs that are older than the
+        experiment file or the program.
     """
     by_point: dict[Any, list[float]] = {}
     by_app: dict[str, list[float]] = {}
@@ -86,7 +86,7 @@ def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
         if known:
             total += statistics.median(known)
         elif expected is not None:
-            # The application beside it is started before it, and ended behind it.
+            # The application beside it starts before it and ends after it.
             total += expected / 1e9 + OVERHEAD_S * (1 if run.beside is None else 2)
         else:
             total += run.experiment.timeout_s + OVERHEAD_S
@@ -95,19 +95,19 @@ def estimate(runs: list[Run], folder: Path, *, quick: bool = False) -> Estimate:
 
 
 def is_there(run: Run, folder: Path) -> bool:
-    """Whether this very run is in its directory, complete."""
+    """Returns whether this run is in its directory, made from the same spec."""
     return _record(folder / run.id / "run.json").get("spec_hash") == run.spec_hash()
 
 
 def _changed_ns(runs: list[Run]) -> int:
-    """When the experiment file, or the program that makes its runs, last changed."""
+    """Returns when the experiment file or the program that makes its runs last changed."""
     modules = (content.PACKAGE / "experiment").glob("*.py")
     edited = {run.experiment.path for run in runs}
     return max(path.stat().st_mtime_ns for path in (*modules, *edited))
 
 
 def _seems_there(run: Run, path: Path, changed_ns: int) -> bool:
-    """As `is_there`, but a run made since `changed_ns` is not read."""
+    """Returns the same as `is_there`, but trusts a run made since `changed_ns` without reading."""
     try:
         if path.stat().st_mtime_ns > changed_ns:
             return True
@@ -124,7 +124,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _seconds(record: dict[str, Any]) -> float | None:
-    """The seconds that a run took in all; None if its record does not say."""
+    """Returns the total seconds that a run took; None if its record lacks them."""
     try:
         seconds = float(sum(record["cost_s"].values())) + OUTSIDE_S
     except (KeyError, TypeError, AttributeError):

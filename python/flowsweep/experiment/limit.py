@@ -13,7 +13,7 @@ from flowsweep.outcome_names import MOST_UNIT, PATTERN
 from flowsweep.validation import refused
 
 TEXT = rf"^\s*(<=?|>=?)\s*([0-9.eE+-]+)\s*(\P{{C}}{{0,{MOST_UNIT}}})\s*$"
-#: Without backtracking, as in `units`: a text may be long.
+#: Without backtracking, as in `units`, because a text may be long.
 _READ = re.compile(rf"\s*+(<=?|>=?)\s*+([0-9.eE+-]++)\s*+(\S.{{0,{MOST_UNIT - 1}}}?)?\s*+")
 EXPECTED = 'a limit, such as "< 10 ms" or "> 500 1/s"'
 #: Units of time, in seconds.
@@ -22,14 +22,14 @@ TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0,
 
 @dataclass(frozen=True)
 class Limit:
-    """A bound of an outcome: below or above a value, which it may equal with `=`."""
+    """A bound of an outcome: below or above a value; relations with `=` include the value."""
 
     relation: str
     value: float
     unit: str
 
     def in_unit(self, unit: str) -> float | None:
-        """The value in the unit of an outcome; None where the units do not convert."""
+        """Returns the value in the unit of an outcome; None if the units do not convert."""
         if unit == self.unit:
             return self.value
         if unit in TIMES and self.unit in TIMES:
@@ -38,7 +38,7 @@ class Limit:
 
 
 def parse(text: str) -> Limit | None:
-    """A limit; None where the text is none."""
+    """Parses a limit; returns None if the text is none."""
     match = _READ.fullmatch(text)
     if match is None:
         return None

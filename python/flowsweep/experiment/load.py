@@ -1,4 +1,4 @@
-"""Loads and checks an experiment file; a fault is reported with its line."""
+"""Loads and checks an experiment file; errors name the line."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from flowsweep.experiment import document, limit, model, refined
 from flowsweep.files import inputs, names
 from flowsweep.validation import expected_of
 
-#: A mebibyte of YAML is ten thousand lines and more.
+#: The most bytes of a file: a mebibyte of YAML has more than ten thousand lines.
 MOST_BYTES = 2**20
-#: Keys that people write by other tools' names, and ours.
+#: Keys under other tools' names, and ours.
 _MEANT = {
     "bandwidth": "rate",
     "capacity": "rate",
@@ -38,12 +38,12 @@ _MEANT = {
 
 @dataclass(frozen=True)
 class About:
-    """Fields of an experiment file that the head of a report shows.
+    """Fields of an experiment file that a report uses.
 
     Attributes:
-        title: Its title; may be empty.
-        workloads: The names of its workloads, in its order.
-        papers: The papers that it belongs to, in its order.
+        title: The title; may be empty.
+        workloads: The names of the workloads, in the file's order.
+        papers: The papers that the experiment belongs to, in the file's order.
         need: The absolute limits of outcomes, by name.
     """
 
@@ -54,9 +54,9 @@ class About:
 
 
 def about(text: str) -> About:
-    """Title, workloads and papers of an experiment file, which need not be one that can be run.
+    """Returns title, workloads, papers and limits of an experiment file, even of an invalid one.
 
-    A report needs the tables alone: a file of an older version, or none, does not stop it.
+    A report only needs the tables: an invalid or outdated file must not stop it.
     """
     try:
         _, data = document.read(text)
@@ -81,7 +81,7 @@ def about(text: str) -> About:
 
 
 def _limits(given: object) -> dict[str, limit.Limit]:
-    """Those that can be read."""
+    """Returns the limits that can be parsed."""
     stated = given if isinstance(given, dict) else {}
     found = {name: limit.parse(text) for name, text in stated.items() if isinstance(text, str)}
     return {str(name): one for name, one in found.items() if one is not None}
@@ -90,15 +90,15 @@ def _limits(given: object) -> dict[str, limit.Limit]:
 def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
     """Reads and checks an experiment file.
 
-    A file `experiment.yaml` with a folder `runs` beside it is an experiment that was
-    captured already: its name is its folder's, and nothing is run.
+    A file `experiment.yaml` next to a folder `runs` is an experiment that was already
+    captured: it is named after its folder, and nothing is run.
 
     Args:
         path: The file.
         runs: The folder of its runs, for the points that refinement has added to the sweep.
 
     Raises:
-        FlowsweepError: With the file, the line, what was found, expected, and the remedy.
+        FlowsweepError: The file is invalid; with its line, what was found, expected, and a remedy.
     """
     path = Path(path)
     text = inputs.read_text(
@@ -132,7 +132,7 @@ def load(path: Path | str, runs: Path | None = None) -> model.Experiment:
         raise _describe_faults(path, tree, error) from None
     name = path.absolute().parent.name if beside else path.stem
     names.check(name, names.EXPERIMENT, path)
-    experiment._path = path  # noqa: SLF001 - the model is frozen for everybody else
+    experiment._path = path  # noqa: SLF001 - the model is frozen for all other code
     experiment._name = name  # noqa: SLF001
     if runs is not None:
         experiment._refined = refined.passes(experiment.refine, runs)  # noqa: SLF001
@@ -153,7 +153,7 @@ def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> FlowsweepError:
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 1 if mark is not None else 1
     found = getattr(error, "problem", None) or str(error)
-    if isinstance(error, yaml.reader.ReaderError):  # it knows no line
+    if isinstance(error, yaml.reader.ReaderError):  # has a position but no line
         line = text.encode()[: error.position].count(b"\n") + 1
         found = f"U+{error.character:04X}: {error.reason}"
     return FlowsweepError(
@@ -165,7 +165,7 @@ def _not_yaml(path: Path, text: str, error: yaml.YAMLError) -> FlowsweepError:
 
 
 def _describe_faults(path: Path, tree: yaml.Node | None, error: ValidationError) -> FlowsweepError:
-    """The first fault as one message, with the number of the others."""
+    """Returns an error for the first fault, with the number of further faults."""
     faults = error.errors()
     # An unknown key is often the cause of the others ("required", "too short").
     fault = next((item for item in faults if item["type"] == "extra_forbidden"), faults[0])
@@ -199,7 +199,7 @@ def _describe_faults(path: Path, tree: yaml.Node | None, error: ValidationError)
 
 
 def _find(tree: yaml.Node | None, location: list[Any]) -> tuple[yaml.Node | None, int, list[str]]:
-    """A place in the file: its node, its line, and its path as people write it."""
+    """Returns the node, the line and the readable path of a place in the file."""
     node = tree
     named: list[str] = []
     line = tree.start_mark.line + 1 if tree is not None else 1
@@ -207,7 +207,7 @@ def _find(tree: yaml.Node | None, location: list[Any]) -> tuple[yaml.Node | None
         if isinstance(node, yaml.MappingNode):
             pairs = {key.value: (key, value) for key, value in node.value}
             if part not in pairs:
-                continue  # a level of the model that the file spells in short form
+                continue  # a level of the model that the file's short form omits
             key, node = pairs[part]
             line = key.start_mark.line + 1
             named.append(str(part))
@@ -219,7 +219,7 @@ def _find(tree: yaml.Node | None, location: list[Any]) -> tuple[yaml.Node | None
 
 
 def _find_scalar_line(node: yaml.Node | None, message: str) -> int | None:
-    """The last line below `node` that holds the word which `message` quotes."""
+    """Returns the last line below `node` whose value is the word that `message` quotes."""
     quoted = re.search(r'"([^"]+)"', message)
     lines: list[int] = []
     pending = [node] if node is not None and quoted is not None else []
@@ -237,7 +237,7 @@ def _find_scalar_line(node: yaml.Node | None, message: str) -> int | None:
 
 
 def _known_keys(location: list[str]) -> list[str]:
-    """The keys that the file may have at a place."""
+    """Returns the keys that the file may have at a place."""
     current: type[BaseModel] = model.Experiment
     for part in location:
         for name, field in current.model_fields.items():
@@ -247,7 +247,7 @@ def _known_keys(location: list[str]) -> list[str]:
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model in a field's type: X, X | None, list[X], dict[str, X]."""
+    """Returns the model in a field's type: X, X | None, list[X], dict[str, X]."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     found = (_model_in(part) for part in get_args(annotation))

@@ -1,4 +1,4 @@
-"""The parts of an experiment file that say how runs are measured, and which of them count."""
+"""The parts of an experiment file for how runs are measured and which of them are valid."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The pydantic model of a whole experiment file; it also makes its JSON schema.
+"""The pydantic model of a whole experiment file; its JSON schema is generated from it.
 
-Attributes hold base units (ns, bit/s, bytes); the file holds text with units.
+Attributes are in base units (ns, bit/s, bytes); the file contains text with units.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Paper = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*$")]
 
 @dataclass(frozen=True)
 class Host:
-    """One emulated host: addresses on the experiment and on the management network."""
+    """One emulated host, with its addresses on the experiment and management networks."""
 
     name: str
     site: str
@@ -188,24 +188,24 @@ class Experiment(Model):
         return self
 
     def axes_of(self, workload: Workload) -> dict[str, list[Any]]:
-        """The axes that have values, with those of the workload in place of the common ones."""
+        """Returns the axes that have values; a workload's values replace the common ones."""
         values = {**self.axes.given(), **workload.axes.given()}
         values |= {"variant": list(workload.variants)} if workload.variants else {}
         return {name: values[name] for name in NAMES if name in values}
 
     @property
     def path(self) -> Path:
-        """The file it was read from."""
+        """The file from which it was read."""
         return self._path
 
     @property
     def name(self) -> str:
-        """Results go to results/<name>/: the file name without .yaml."""
+        """The file name without .yaml; the results are in results/<name>/."""
         return self._name
 
     @property
     def refined(self) -> list[list[refined.Point]]:
-        """The points of each pass of refinement that was chosen, where its runs were given."""
+        """The chosen points of each pass of refinement; empty if no folder of runs was given."""
         return self._refined
 
     @property
@@ -215,7 +215,7 @@ class Experiment(Model):
 
     @property
     def bin_ns(self) -> int:
-        """Bin of the throughput table."""
+        """The bin length of the throughput table in ns."""
         return self.analysis.bin_ns
 
     @property
@@ -224,7 +224,7 @@ class Experiment(Model):
         hosts: list[Host] = []
         for site_index, (site, described) in enumerate(self.sites.items(), start=1):
             for host_index, name in enumerate(described.hosts, start=1):
-                number = len(hosts) + 2  # the hub has .1
+                number = len(hosts) + 2  # the hub's address is .1
                 hosts.append(
                     Host(
                         name=name,
@@ -237,24 +237,24 @@ class Experiment(Model):
         return hosts
 
     def hosts_at(self, per_site: int) -> list[Host]:
-        """The first so many hosts of each site."""
+        """Returns the first `per_site` hosts of each site."""
         chosen = {name for described in self.sites.values() for name in described.hosts[:per_site]}
         return [host for host in self.hosts if host.name in chosen]
 
     def plan(self) -> list[Run]:
-        """All runs in the order in which they are made (see `plan`)."""
+        """Returns all runs in execution order (see `plan`)."""
         from flowsweep.experiment import plan
 
         return plan.plan(self)
 
     def find_run(self, run_id: str) -> Run:
-        """The planned run of this id."""
+        """Returns the planned run with this id."""
         from flowsweep.experiment import plan
 
         return plan.find_run(self, run_id)
 
     def run_at(self, settings: dict[str, str]) -> Run:
-        """A run at the baseline, or as set: {"rtt": "16ms"}."""
+        """Returns a run at the baseline, or with axes set: {"rtt": "16ms"}."""
         from flowsweep.experiment import plan
 
         return plan.run_at(self, settings)

@@ -1,4 +1,4 @@
-"""The emulated network of an experiment file: sites, the links between them, TCP."""
+"""The emulated network of an experiment file: sites, links between them, TCP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flowsweep.experiment.quantities import (
 from flowsweep.validation import refused
 
 MIN_QUEUE_BYTES = 128 * 1024
-#: Of a site: 10.77.SITE.HOST are their addresses.
+#: The most hosts of a site, as their addresses are 10.77.SITE.HOST.
 MOST_HOSTS = 250
 
 
@@ -86,12 +86,12 @@ class Link(Model):
 
     @property
     def is_random(self) -> bool:
-        """Whether what becomes of a frame is drawn."""
+        """Whether the fate of a frame is random."""
         return self.loss > 0 or self.duplicate > 0 or self.jitter.at_delay(self.rtt_ns // 2) > 0
 
     @property
     def effective_queue_bytes(self) -> int:
-        """The queue of one direction: as asked, else the bandwidth-delay product."""
+        """The queue of one direction: as requested, else the bandwidth-delay product."""
         if self.queue_bytes is not None:
             return self.queue_bytes
         return max(MIN_QUEUE_BYTES, round(self.rate_bit_s * self.rtt_ns / 8e9))
@@ -109,7 +109,7 @@ class Back(Link):
         return self
 
     def given(self) -> dict[str, Any]:
-        """Only what the file says of this direction."""
+        """Returns only the fields that the file sets for this direction."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
@@ -122,7 +122,7 @@ class Pair(Link):
     )
 
     def given(self) -> dict[str, Any]:
-        """Only what the file says of this pair."""
+        """Returns only the fields that the file sets for this pair."""
         names = self.model_fields_set - {"between", "back"}
         return {name: getattr(self, name) for name in names}
 
@@ -136,7 +136,7 @@ class Change(Link):
     )
 
     def given(self) -> dict[str, Any]:
-        """Only what the file says changes."""
+        """Returns only the fields that the file changes."""
         names = self.model_fields_set - {"between", "at_ns", "at"}
         return {name: getattr(self, name) for name in names}
 
@@ -168,7 +168,7 @@ class Site(Model):
 
 
 def name_hosts(sites: Any) -> Any:
-    """`west: 4` and `west: [pc1, pc2]` in full: hosts of a site given by number are west1..."""
+    """Expands `west: 4` and `west: [pc1, pc2]`; with a number, the hosts are named west1 ..."""
     if not isinstance(sites, dict):
         return sites
     return {name: _site(name, value) for name, value in sites.items()}

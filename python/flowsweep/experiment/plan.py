@@ -1,8 +1,8 @@
 """Plans the runs of an experiment: which points, how often, in which order.
 
 A block is one repetition: every point once in random order, between two runs of
-the baseline (randomised complete blocks). So each point has `repetitions` runs,
-the baseline twice as many: all slowdowns share its median.
+the baseline (randomised complete blocks). So each point has `repetitions` runs, and
+the baseline twice as many, as all slowdowns share its median.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def plan(experiment: Experiment) -> list[Run]:
-    """All runs in execution order: warm-up, then the blocks."""
+    """Returns all runs in execution order: warm-up, then the blocks."""
     if experiment.captured is not None:
         return []
     order = random.Random(experiment.seed)  # noqa: S311 - an order, not a secret
@@ -65,10 +65,10 @@ def plan(experiment: Experiment) -> list[Run]:
 
 
 def _plan_refined(experiment: Experiment, planned: list[Run], order: random.Random) -> list[Run]:
-    """The runs of the passes of refinement: each has as many blocks as the sweep, of its points.
+    """Returns the runs of the refinement passes: each pass has as many blocks as the sweep.
 
-    A point that the experiment file names by now is skipped. Each block has a run at the baseline
-    of its points: a machine that became slower since the sweep would make them look slower.
+    A point that the experiment file itself contains by now is skipped. Each block has a run at the
+    baseline of its points: if the machine became slower since the sweep, they would look slower.
     """
     known = {run.id for run in planned}
     counts = Counter(_series(run) for run in planned)
@@ -98,12 +98,12 @@ def _plan_refined(experiment: Experiment, planned: list[Run], order: random.Rand
 
 
 def _series(run: Run) -> str:
-    """The id of a run but for its repetition."""
+    """Returns the id of a run without its repetition."""
     return run.id.rpartition("-")[0]
 
 
 def _baseline_of(run: Run) -> Run:
-    """The first run at the baseline of the same problem."""
+    """Returns the first run at the baseline of the same problem."""
     base = points.baseline(run.experiment, run.workload)
     own = base.changed({"problem": run.point.problem})
     return _run(run.experiment, run.workload, own, base, 1)
@@ -133,7 +133,7 @@ def _run(
 
 
 def find_run(experiment: Experiment, run_id: str) -> Run:
-    """The planned run of this id."""
+    """Returns the planned run with this id."""
     runs = {run.id: run for run in plan(experiment)}
     if run_id not in runs:
         near = difflib.get_close_matches(run_id, runs, n=1)
@@ -147,9 +147,10 @@ def find_run(experiment: Experiment, run_id: str) -> Run:
 
 
 def run_at(experiment: Experiment, settings: dict[str, str]) -> Run:
-    """A run at the baseline, or with axes set.
+    """Returns a run at the baseline, or with axes set.
 
-    Besides the axes: `workload=NAME` (default: the first), `problem.PARAMETER=JSON`.
+    In addition to axes, settings may be `workload=NAME` (default: the first) and
+    `problem.PARAMETER=JSON`.
     """
     names = [workload.name for workload in experiment.workloads]
     settings = dict(settings)
@@ -179,7 +180,7 @@ def run_at(experiment: Experiment, settings: dict[str, str]) -> Run:
 
 
 def _value(axis: str, text: str) -> Any:
-    """12, true, [1, 2] as JSON reads them; anything that is not JSON is text."""
+    """Parses a value as JSON: 12, true, [1, 2]; anything that is not JSON is text."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

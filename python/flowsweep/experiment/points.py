@@ -1,4 +1,4 @@
-"""The axes of a sweep, and its points: one setting of all axes each."""
+"""The points of a sweep: each is one setting of all axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flowsweep.experiment.workload import Workload
 
 MAX_PROBLEM_SLUG = 60
-#: Axes that a group of the design may fix at a value: those of the network.
+#: Axes that a group of the design may fix at a value: the network's, except `schedule`.
 KEPT = tuple(
     name
     for name, axis in AXES.items()
@@ -34,11 +34,11 @@ _PLACES = {axis.field: place for place, axis in enumerate(AXES.values())}
 class Point:
     """One setting of all axes, in base units; `point.rtt_ns` is the value of that field.
 
-    None: the kernel's default (buffer, congestion), the bandwidth-delay product (queue),
-    `ranks_per_host` on every host (ranks). `hosts` counts per site.
+    None means the kernel's default (buffer, congestion), the bandwidth-delay product (queue), or
+    `ranks_per_host` on every host (ranks). `hosts` is per site.
 
     Attributes:
-        values: One for each axis, in the order of `AXES`.
+        values: The value of each axis, in the order of `AXES`.
         problem: The parameters of the program as JSON, without those of its variant.
     """
 
@@ -51,43 +51,43 @@ class Point:
         return self.values[_PLACES[field]]
 
     def changed(self, changes: dict[str, Any]) -> Point:
-        """This point with other values of some fields, `problem` among them."""
+        """Returns this point with other values of some fields, which may include `problem`."""
         values = tuple(changes.get(field, self.values[place]) for field, place in _PLACES.items())
         return Point(values, changes.get("problem", self.problem))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The problem, without what its variant changes."""
+        """The parameters of the problem, without the changes of its variant."""
         found: dict[str, Any] = json.loads(self.problem)
         return found
 
     def describe_axes(self) -> dict[str, str]:
-        """The axes as text with units, as run.json keeps them, without the problem."""
+        """Returns the axes, without the problem, as text with units, as in run.json."""
         text = {name: axis.text(getattr(self, axis.field)) for name, axis in AXES.items()}
         return {name: value for name, value in text.items() if value is not None}
 
     def link(self, base: Link) -> Link:
-        """The link between sites at this point."""
+        """Returns the link between sites at this point."""
         fields = [AXES[name].field for name in LINK_AXES]
-        known = type(base).model_fields  # a schedule is of all links together
+        known = type(base).model_fields  # `schedule` is an axis but no field of a link
         return base.model_copy(
             update={field: getattr(self, field) for field in fields if field in known}
         )
 
 
 def problem_text(base: dict[str, Any], changes: dict[str, Any]) -> str:
-    """A problem as canonical JSON: equal problems are equal text."""
+    """Returns a problem as canonical JSON: equal problems give equal text."""
     return json.dumps({**base, **changes}, sort_keys=True)
 
 
 def baseline(experiment: Experiment, workload: Workload) -> Point:
-    """The point from which the axes of a workload vary."""
+    """Returns the point from which the axes of a workload vary."""
     values = tuple(axis.baseline(experiment, workload) for axis in AXES.values())
     return Point(values, problem_text(workload.problem, {}))
 
 
 def most_points(experiment: Experiment, workload: Workload) -> int:
-    """Counts the points that `list_points` lists at most, without listing them."""
+    """Returns an upper bound for the number of points that `list_points` returns."""
     values = experiment.axes_of(workload)
     groups = _groups(experiment, [field_of(axis) for axis in values])
     lengths = {field_of(axis): len(listed) + 1 for axis, listed in values.items()}
@@ -98,7 +98,7 @@ def most_points(experiment: Experiment, workload: Workload) -> int:
 
 
 def list_points(experiment: Experiment, workload: Workload) -> list[Point]:
-    """All points but the baseline, each once, in file order."""
+    """Returns all points except the baseline, each once, in file order."""
     base = baseline(experiment, workload)
     axes: dict[str, list[Any]] = {}
     for name, values in experiment.axes_of(workload).items():
@@ -108,7 +108,7 @@ def list_points(experiment: Experiment, workload: Workload) -> list[Point]:
             axes[AXES[name].field] = values
     found: list[Point] = []
     for group in _groups(experiment, list(axes)):
-        # One axis alone need not repeat the baseline; a grid holds it with the others.
+        # The baseline's value is part of each axis, as a grid combines it with the others.
         full = [
             [getattr(base, field), *axes[field]] if value is None else [value]
             for field, value in group.items()
@@ -118,7 +118,7 @@ def list_points(experiment: Experiment, workload: Workload) -> list[Point]:
             for values in itertools.product(*full)
         ]
     found = [point.changed({"ranks_per_host": None}) if point.ranks else point for point in found]
-    # A number of ranks in all can be the same as a number per host.
+    # A total number of ranks can equal a number per host.
     different: dict[Point, Point] = {}
     for point in [base, *found]:
         total = point.ranks or (point.ranks_per_host or 1) * len(experiment.hosts_at(point.hosts))
@@ -127,7 +127,7 @@ def list_points(experiment: Experiment, workload: Workload) -> list[Point]:
 
 
 def _groups(experiment: Experiment, fields: list[str]) -> list[dict[str, Any]]:
-    """The fields that vary together, by the experiment's design; fixed ones with their value."""
+    """Returns the fields that vary together in the design; fixed fields have their value."""
     if experiment.design == "grid":
         return [dict.fromkeys(fields)]
     if isinstance(experiment.design, str):
@@ -141,17 +141,17 @@ def _groups(experiment: Experiment, fields: list[str]) -> list[dict[str, Any]]:
         for group in experiment.design
     ]
     together = {field for group in named for field, value in group.items() if value is None}
-    # A group with fixed values alone belongs to a workload that does not vary the others.
+    # Drop a group that has only fixed values left: this workload does not vary its other axes.
     return [group for group in named if together & group.keys()] + [
         {field: None} for field in fields if field not in together
     ]
 
 
 def member(text: str) -> tuple[str, Any]:
-    """An axis of a group, and the value at which the group fixes it (`rate=8Mbit/s`), or None.
+    """Parses an axis of a group, with the value at which the group fixes it (`rate=8Mbit/s`).
 
     Raises:
-        FlowsweepError: It is no value of this axis, or there is no such axis.
+        FlowsweepError: There is no such axis, or the value is not valid for it.
     """
     axis, is_kept, value = text.partition("=")
     known = KEPT if is_kept else NAMES
@@ -167,12 +167,12 @@ def member(text: str) -> tuple[str, Any]:
 
 
 def field_of(axis: str) -> str:
-    """The attribute of `Point` that an axis sets."""
+    """Returns the attribute of `Point` that an axis sets."""
     return AXES[axis].field if axis in AXES else axis
 
 
 def slug(point: Point, base: Point) -> str:
-    """Names what differs from the baseline, in letters that partitions and file names allow."""
+    """Returns the differences from the baseline, in characters that file names allow."""
     parts = []
     if point.problem != base.problem:
         parts.append(_problem_slug(point.parameters, base.parameters))
@@ -180,13 +180,13 @@ def slug(point: Point, base: Point) -> str:
         value = getattr(point, axis.field)
         if value is not None and value != getattr(base, axis.field):
             text = axis.format(value).removesuffix("/s").replace("%", "pct")
-            spelled = text.replace("-", "_")  # a hyphen is between two parts
+            spelled = text.replace("-", "_")  # a hyphen separates two parts
             parts.append(f"{name}_{re.sub('[^A-Za-z0-9._]', '', spelled)}")
     return "-".join(parts) or "baseline"
 
 
 def _problem_slug(problem: dict[str, Any], base: dict[str, Any]) -> str:
-    """board_13; what cannot be spelled or is long gets a few digits of its hash."""
+    """Returns changed parameters as board_13; a long or unusual name ends with a short hash."""
     changed = {key: value for key, value in problem.items() if base.get(key) != value}
     plain = "-".join(f"{key}_{_shorten_value(value)}" for key, value in changed.items())
     text = re.sub(r"[^A-Za-z0-9._-]", "", plain)

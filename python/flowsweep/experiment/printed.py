@@ -1,7 +1,7 @@
-"""Outcomes that a command prints: where they stand in its output.
+"""Finds outcomes that a command prints in its output.
 
-The patterns are those of Rust's `regex`, which takes time linear in the text for one match. To find
-all matches of a text may take its square, so a line gives one match at most.
+The patterns are those of Rust's `regex`, which finds one match in linear time. Finding all matches
+may take quadratic time, so each line gives at most one match.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flowsweep.validation import refused
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Bytes at the beginning and at the end of a longer output that are searched.
+#: Bytes at the start and at the end of a longer output that are searched.
 BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20
 LINE_CHARACTERS = 4096
 MOST_PATTERN = 200
@@ -64,14 +64,14 @@ class Printed(Model):
 
     @property
     def is_time(self) -> bool:
-        """Whether it may be the completion time."""
+        """Whether it has the unit and direction of a completion time."""
         return (self.unit, self.better) == ("s", "less")
 
     def value(self, name: str, lines: list[str]) -> float:
-        """The outcome in these lines.
+        """Returns the outcome from these lines.
 
         Raises:
-            FlowsweepError: No line has it, or what it has is no number.
+            FlowsweepError: No line matches, or the match is no number.
         """
         groups = _matches(self.pattern, lines)
         found = groups.struct.field(groups.struct.fields[0]).drop_nulls().to_list()
@@ -90,17 +90,17 @@ class Printed(Model):
         return value
 
 
-#: `completion_time: measured` is timed by the testbed, as that of a command without outcomes.
+#: With `completion_time: measured` the testbed measures it, as for a command without outcomes.
 MEASURED = "measured"
 Name = Annotated[str, Field(pattern=PATTERN)]
 Outcomes = dict[Name, Printed | Literal["measured"]]
 
 
 def check(outcomes: Outcomes, command: str | None) -> None:
-    """Checks what a workload is judged by.
+    """Checks the outcomes of a workload.
 
     Raises:
-        PydanticCustomError: The command prints no outcome, or an outcome contradicts its name.
+        PydanticCustomError: The workload has no command, or an outcome contradicts its name.
     """
     if outcomes and command is None:
         raise refused("an app reports its outcomes itself", "`outcomes`", "them with a `command`")
@@ -116,10 +116,10 @@ def check(outcomes: Outcomes, command: str | None) -> None:
 
 
 def read(outcomes: Outcomes, log: Path) -> dict[str, Any]:
-    """The outcomes in what a command printed, as app.json states them.
+    """Returns the outcomes in a command's output, in the form of app.json.
 
     Raises:
-        FlowsweepError: One is not there, or is no number.
+        FlowsweepError: An outcome is missing or no number.
     """
     lines = _lines(log)
     values = {
@@ -138,7 +138,7 @@ def read(outcomes: Outcomes, log: Path) -> dict[str, Any]:
 
 
 def _lines(log: Path) -> list[str]:
-    """The lines that a command printed, without the middle of a long output and of long lines."""
+    """Returns the lines of a command's output; cuts a long output in the middle, and long lines."""
     with log.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(0)
@@ -160,7 +160,7 @@ def _number(name: str, text: str) -> float:
 
 
 def _matches(pattern: str, lines: list[str]) -> Any:
-    """The groups of the first match in each line."""
+    """Returns the groups of the first match in each line."""
     import polars as pl
 
     return pl.Series(lines, dtype=pl.String).str.extract_groups(pattern)

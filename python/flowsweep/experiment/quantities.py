@@ -28,12 +28,12 @@ class Model(BaseModel):
         extra="forbid",
         frozen=True,
         populate_by_name=True,
-        defer_build=True,  # parts are built with the whole, not each on its own as well
+        defer_build=True,  # parts are built only with the whole
     )
 
 
 def _quantity(parse: Callable[[Any], Any], *, zero: str | None) -> Callable[[Any], Any]:
-    """A pydantic validator around a parser of `units`; `zero` says why 0 is refused."""
+    """Returns a pydantic validator around a parser of `units`; `zero` is the reason to refuse 0."""
 
     def check(text: object) -> object:
         try:
@@ -61,17 +61,17 @@ class Jitter:
 
     @classmethod
     def parse(cls, text: str | float) -> Jitter:
-        """From "0.5ms", or "20%" of the one-way delay that the link adds."""
+        """Parses "0.5ms", or "20%" of the one-way delay that the link adds."""
         if str(text).strip().endswith("%"):
             return cls(share=units.parse_fraction(text))
         return cls(ns=units.parse_time(text))
 
     def at_delay(self, delay_ns: int) -> int:
-        """Nanoseconds at this one-way delay."""
+        """Returns the nanoseconds at this one-way delay."""
         return self.ns + round(self.share * delay_ns)
 
     def __str__(self) -> str:
-        """The text that `parse` reads."""
+        """Returns the text that `parse` reads."""
         return f"{100 * self.share:.6g}%" if self.share else units.format_time(self.ns)
 
     def __bool__(self) -> bool:
@@ -87,13 +87,13 @@ def _jitter(value: object) -> Jitter:
         raise refused(error.what, error.found, f"{error.expected}, or 20% of the delay") from None
 
 
-#: Names of congestion controls: the kernel takes 15 letters.
+#: Names of congestion controls: the kernel allows 15 characters.
 CONGESTION = r"^[a-z0-9_-]{1,15}$"
 Congestion = Annotated[str, Field(pattern=CONGESTION)]
-#: Names of variants: part of the name of a run, in which `_` stands for `-`.
+#: Names of variants: part of a run's name, in which `_` replaces `-`.
 VARIANT = r"^[a-z0-9][a-z0-9-]{0,29}$"
 VariantName = Annotated[str, Field(pattern=VARIANT)]
-#: Names of hosts and sites: an interface name is at most 15 bytes, and we put a prefix.
+#: Names of hosts and sites: an interface name has at most 15 bytes, including our prefix.
 NAME = r"^[a-z][a-z0-9-]{0,9}$"
 SiteName = Annotated[str, Field(pattern=NAME)]
 #: Names of workloads: the prefix of the names of their runs.

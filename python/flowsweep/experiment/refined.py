@@ -1,8 +1,8 @@
-"""Points that are added to a sweep after its first pass, kept beside its runs.
+"""Stores the points that refinement adds to a sweep in the folder of its runs.
 
-`runs/.refined/1.json` holds the points of the first pass of refinement, as settings of `--set`.
-The plan of an experiment that is loaded with its folder of runs has them behind its own, so that a
-refined point is an ordinary run: an id, a seed, a block.
+`runs/.refined/1.json` contains the points of the first pass of refinement, as settings of `--set`.
+If an experiment is loaded with its folder of runs, its plan ends with these points, so that a
+refined point has ordinary runs: with an id, a seed and a block.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flowsweep.files.outputs import explaining, write_file
 FOLDER = ".refined"
 KIND = "the points of a pass of refinement"
 EXAMPLE = '{"points": [{"set": {"workload": "nqueens", "rtt": "8ms"}}]}'
-#: Points of a pass: two levels for each line of a large sweep.
+#: The most points of a pass: two levels for each line of a large sweep.
 MOST_POINTS = 1_000
 
 
@@ -37,7 +37,7 @@ class _Pass(Model):
 
 
 def path(runs: Path, number: int) -> Path:
-    """The file of a pass.
+    """Returns the file of a pass.
 
     Args:
         runs: The folder of the runs.
@@ -47,12 +47,12 @@ def path(runs: Path, number: int) -> Path:
 
 
 def keep(runs: Path, number: int, points: Sequence[Point]) -> None:
-    """Writes the points of a pass; one that was chosen already stays as it is."""
+    """Writes the points of a pass; does not replace the points of an existing pass."""
     file = path(runs, number)
     with explaining(f"cannot write {file}"):
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists():
-            # Its runs may be there. A newer run of the sweep does not choose again.
+            # Its runs may exist already, so a newer run of the sweep must not choose again.
             file.touch()
             return
         listed = [point.model_dump(by_alias=True) for point in points]
@@ -61,14 +61,14 @@ def keep(runs: Path, number: int, points: Sequence[Point]) -> None:
 
 
 def passes(most: int, runs: Path) -> list[list[Point]]:
-    """The points of each pass that was chosen, as far as the experiment asks for passes.
+    """Returns the points of each chosen pass, up to the number that the experiment asks for.
 
     Args:
-        most: How many it asks for.
+        most: The number of passes that the experiment asks for.
         runs: The folder of its runs.
 
     Raises:
-        FlowsweepError: A file that holds something else.
+        FlowsweepError: A file contains something else.
     """
     found = []
     for number in range(1, most + 1):

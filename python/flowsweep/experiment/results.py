@@ -1,7 +1,7 @@
-"""The experiment that a results folder belongs to: two files of one name share results/<name>.
+"""Marks the experiment that a results folder belongs to, as files of one name share results/<name>.
 
-Runs are measured and cannot be had back, so another experiment may not write among them. Tables
-and report are made anew from whatever runs they are asked for.
+Measured runs cannot be recovered, so another experiment may not write into their folder. Tables
+and report can be rebuilt from any runs.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from flowsweep.files import inputs, outputs
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment
 
-#: In the folder of the runs: a line with what they are runs of.
+#: A file in the folder of the runs: one line with their source.
 RUNS_MARK = ".experiment"
-#: In the results: a folder with one such file, named by `digest`; all tables are younger than it.
+#: A folder in the results with one such file, named by `digest`; all tables are newer than it.
 TABLES_MARK = ".made-from"
-#: A mark holds one path.
+#: The most bytes of a mark, which contains one path.
 MOST_MARK_BYTES = 8192
 
 
 def source(experiment: Experiment, results: Path) -> str:
-    """What the results are made from: the experiment file, or the folder of runs recorded earlier.
+    """Returns the source of the results: the experiment file, or the folder of recorded runs.
 
-    The path is relative to where the workflow is started, so that all may be moved together.
+    The path is relative to the working directory, so that everything can be moved together.
     """
     if experiment.captured is None:
         return _make_relative(experiment.path)
     runs = experiment.captured / "runs"
     if runs.resolve() == (results / "runs").resolve():
-        # The copy of the file that lies among the results stands for the file itself.
+        # This experiment file is the copy in the results: the source is that of the original.
         return _read(runs / RUNS_MARK) or _make_relative(runs)
     return _make_relative(runs)
 
 
 def digest(text: str) -> str:
-    """The file name of a mark that holds `text`."""
+    """Returns the file name of a mark that contains `text`."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def check(experiment: Experiment, results: Path) -> str | None:
-    """A note if there are results of another experiment; None if there are none.
+    """Returns a note if there are tables of another experiment; None otherwise.
 
     Raises:
-        FlowsweepError: Runs would be made among those of another experiment.
+        FlowsweepError: New runs would mix with those of another experiment.
     """
     own = source(experiment, results)
     theirs = _read(results / "runs" / RUNS_MARK)
@@ -78,7 +78,7 @@ def check(experiment: Experiment, results: Path) -> str | None:
 
 
 def has_own_runs(results: Path) -> bool:
-    """Whether the tables are of the runs in the same folder, and not of some recorded elsewhere."""
+    """Returns whether the tables are of the runs in the same folder, not recorded elsewhere."""
     if not (results / "runs").is_dir():
         return False
     runs = _read(results / "runs" / RUNS_MARK)
@@ -87,17 +87,17 @@ def has_own_runs(results: Path) -> bool:
 
 
 def mark_runs(experiment: Experiment, results: Path) -> None:
-    """Marks `results` as those of the experiment whose runs are about to be made."""
+    """Marks `results` as belonging to the experiment whose runs are about to start."""
     runs = results / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     outputs.write_file(runs / RUNS_MARK, f"{source(experiment, results)}\n")
 
 
 def mark_captures(folder: Path, results: Path) -> None:
-    """Notes that `results` are made from the captures in `folder`.
+    """Marks `results` as made from the captures in `folder`.
 
     Raises:
-        FlowsweepError: Something else was made there.
+        FlowsweepError: The results are of another source.
     """
     own = printing.line(str(folder.resolve()))
     runs = results / "runs"
@@ -127,7 +127,7 @@ def _read(path: Path) -> str | None:
 
 
 def _is_same_file(experiment: Experiment, results: Path) -> bool:
-    """Whether the file equals, byte by byte, the copy kept in the results."""
+    """Returns whether the file is identical to its copy in the results."""
     try:
         return (results / "experiment.yaml").read_bytes() == experiment.path.read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""One planned run: its hosts and links, and everything that decides its outcome."""
+"""One planned run: its hosts and links, and everything that determines its outcome."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One run: what, where, and its place in the order."""
+    """One run: its workload, its point, and its place in the order."""
 
     id: str
     experiment: Experiment
@@ -34,7 +34,7 @@ class Run:
 
     @property
     def app(self) -> str:
-        """The workload's name, as the report calls it."""
+        """The workload's name, as in the report."""
         return self.workload.name
 
     @property
@@ -44,7 +44,7 @@ class Run:
 
     @property
     def problem(self) -> str:
-        """All parameters as the program gets them: JSON."""
+        """All parameters, as the JSON that the program gets."""
         return points.problem_text(self.point.parameters, self.variant)
 
     @property
@@ -73,7 +73,7 @@ class Run:
 
     @cached_property
     def links(self) -> dict[tuple[str, str], Link]:
-        """The link of each pair of sites: the point's, with what the pair has of its own."""
+        """The link of each pair of sites: the point's link with the pair's own settings."""
         common = self.point.link(self.experiment.link)
         own = {frozenset(pair.between): pair for pair in self.experiment.pairs}
         found = {}
@@ -102,7 +102,7 @@ class Run:
 
     @property
     def emulator_seed(self) -> int:
-        """The random seed of its links: with that of other runs they would lose the same frames."""
+        """The random seed of its links; with a common seed all runs would lose the same frames."""
         text = f"{self.experiment.seed} {self.id}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])
 
@@ -118,11 +118,11 @@ class Run:
 
     @property
     def workers(self) -> dict[str, int]:
-        """Worker ranks of each host that has some, in the order of hosts.
+        """Worker ranks of each host that has any, in the order of hosts.
 
-        A total is dealt out like cards: one to the first host of each site in turn, then to
-        the second hosts, and so on, so that two ranks of two sites are apart. At one site are
-        as many as at all of them.
+        A total is dealt like cards: one to the first host of each site in turn, then to the
+        second hosts, and so on, so that with two sites two ranks are on different sites. With a
+        `placement`, that site gets all ranks.
         """
         total = self.point.ranks or (self.point.ranks_per_host or 1) * len(self.hosts)
         rounds = itertools.zip_longest(*self.rank_hosts_by_site.values())
@@ -132,12 +132,11 @@ class Run:
         return {host.name: dealt[host.name] for host in self.hosts if dealt.get(host.name)}
 
     def spec(self) -> dict[str, Any]:
-        """Everything that decides the outcome, as JSON values; run.json keeps it."""
+        """Returns everything that determines the outcome, as JSON values for run.json."""
         experiment, point = self.experiment, self.point
         axes = {axis: {"asked": text} for axis, text in point.describe_axes().items()}
         is_shaped = experiment.testbed.shapes_links
         if not is_shaped:
-            # The links are not shaped.
             axes = {axis: asked for axis, asked in axes.items() if axis not in LINK_AXES}
         if point.placement is not None:
             # The hosts differ in their number of ranks.
@@ -188,7 +187,7 @@ class Run:
         }
 
     def _outcome_spec(self) -> dict[str, Any]:
-        """Empty for a workload whose output is not read, so that its runs keep their hashes."""
+        """Returns {} for a workload without outcomes, so that its runs keep their hashes."""
         outcomes = self.workload.outcomes
         listed = {
             name: one if isinstance(one, str) else one.model_dump(mode="json")
@@ -197,12 +196,12 @@ class Run:
         return {"outcomes_asked": listed} if listed else {}
 
     def _server_spec(self) -> dict[str, Any]:
-        """Empty for a workload without servers, so that its runs keep their hashes."""
+        """Returns {} for a workload without servers, so that its runs keep their hashes."""
         servers = self.workload.serve
         return {"serve": [server.model_dump(mode="json") for server in servers]} if servers else {}
 
     def _beside_spec(self) -> dict[str, Any]:
-        """What decides the program that runs beside it; empty where there is none."""
+        """Returns the spec of the program that runs beside it; {} if there is none."""
         if self.beside is None:
             return {}
         other = self.beside
@@ -218,7 +217,7 @@ class Run:
         }
 
     def _random_spec(self) -> dict[str, Any]:
-        """Empty where nothing is random, so that such runs keep their hashes."""
+        """Returns {} if nothing is random, so that such runs keep their hashes."""
         ways = [*self.links.values(), *self.ways_back.values(), *self.schedule]
         is_random = self.experiment.testbed.shapes_links and any(way.is_random for way in ways)
         return {"emulator_seed": self.emulator_seed} if is_random else {}
@@ -231,13 +230,13 @@ class Run:
         ]
 
     def spec_hash(self) -> str:
-        """16 hex digits over `spec`, its place in the order apart."""
+        """Returns a hash of `spec` without the run's block, as 16 hex digits."""
         spec = {key: value for key, value in self.spec().items() if key != "block"}
         text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def summary(self) -> str:
-        """Describes the point in one line: RTT, rate, what is swept, and unusual values."""
+        """Describes the point in one line: RTT, rate, and the swept axes."""
         asked = {**self.point.describe_axes(), "ranks": str(sum(self.workers.values()))}
         swept = self.experiment.axes_of(self.workload)
         always = ("rtt", "rate") if self.experiment.testbed.shapes_links else ("hosts",)

@@ -1,4 +1,4 @@
-"""What the settings of every kind of testbed have in common."""
+"""The common base of the settings of all kinds of testbed."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from flowsweep.experiment.quantities import Model
 class Settings(Model):
     """The part `testbed` of an experiment file; each kind of testbed has a class of its own."""
 
-    #: Whether the links are made as the experiment says; otherwise they are only measured.
+    #: Whether the testbed emulates the experiment's links; otherwise it only measures them.
     shapes_links: ClassVar[bool]
-    #: Whether this machine makes one run at a time, of all experiments together.
+    #: Whether this machine makes only one run at a time, across all experiments.
     one_at_a_time: ClassVar[bool]
 
     kind: str
 
     def address_of(self, host: str) -> str | None:
-        """A host's address; None where the testbed gives it one of its own network."""
+        """Returns a host's address; None if it gets one in the experiment's own network."""
         del host
         return None
 
     def check(self, hosts: Iterable[str], axes: Mapping[str, Iterable[str]]) -> None:
-        """Raises what `refused` returns where hosts or axes are impossible here.
+        """Raises the error of `refused` if hosts or axes are impossible on this testbed.
 
         Args:
             hosts: Names of all hosts of the experiment.
@@ -33,5 +33,5 @@ class Settings(Model):
         del hosts, axes
 
     def recorded(self) -> dict[str, Any] | None:
-        """What stands in run.json, and decides whether a run is the same; None: nothing."""
+        """Returns the settings for run.json, which are part of a run's hash; None for none."""
         return self.model_dump(mode="json")

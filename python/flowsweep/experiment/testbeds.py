@@ -1,9 +1,9 @@
-"""The kinds of testbed: each is a package, named here by one line.
+"""The kinds of testbed: each is a package with one entry here.
 
-The package of a kind has two modules. `settings` holds `Settings`, a class derived from that of
-`experiment.settings`, whose fields are what an experiment file may say of it; `kind` holds `KIND`,
-which makes runs (`testbed.kind.Kind`). An experiment knows the packages by name alone: what runs it
-stands above it.
+The package of a kind has two modules. `settings` contains `Settings`, a subclass of the class in
+`experiment.settings`, whose fields are the keys of an experiment file; `kind` contains `KIND`,
+which makes runs (`testbed.kind.Kind`). This package knows the kinds only by name, because the
+testbeds import it.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def _settings(kind: str) -> type[Settings]:
 
 
 def _combine_settings() -> type[Model]:
-    """What a file may say: the settings of all kinds side by side.
+    """Returns a model of `testbed` in a file, with the settings of all kinds.
 
-    A kind ignores the settings of the others: a sweep moves from machines to namespaces by
-    its `kind` alone.
+    A kind ignores the settings of the others: changing `kind` is enough to move a sweep from
+    machines to namespaces.
     """
     fields: dict[str, Any] = {"kind": (Literal[tuple(KINDS)], DEFAULT)}
     for kind in KINDS:
@@ -48,13 +48,13 @@ def _combine_settings() -> type[Model]:
 
 
 def _select_settings(given: Any) -> Settings:
-    """The settings of the kind that was chosen."""
+    """Returns the settings of the chosen kind."""
     settings = _settings(given.kind)
     return settings(**{name: getattr(given, name) for name in settings.model_fields})
 
 
 def default() -> Settings:
-    """The testbed of an experiment that says nothing of it."""
+    """Returns the testbed of an experiment file without `testbed`."""
     return _settings(DEFAULT)(kind=DEFAULT)
 
 

@@ -1,4 +1,4 @@
-"""The workloads and axes of an experiment file: what is run and what is varied."""
+"""The workloads and axes of an experiment file: which programs run and what is varied."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Axes(Model):
         return values
 
     def given(self) -> dict[str, list[Any]]:
-        """The axes that have values."""
+        """Returns the axes that have values."""
         return {name: getattr(self, name) for name in LISTED if getattr(self, name)}
 
 
@@ -100,7 +100,7 @@ class Server(Model):
 
     @property
     def waits_ns(self) -> int:
-        """Nanoseconds to wait behind its start, besides the wait for the port."""
+        """Nanoseconds to wait after its start, in addition to the wait for the port."""
         default = 500_000_000 if self.port is None else 0
         return default if self.wait_ns is None else self.wait_ns
 
@@ -127,7 +127,7 @@ Where = Annotated[
 ]
 
 
-#: A setting of routes, unlike the others.
+#: Unlike the other settings, it is one of routes.
 QUICKACK = "quickack"
 TcpSetting = Literal[
     "tcp_sack",
@@ -258,7 +258,7 @@ class Workload(Model):
 
     @property
     def named_hosts(self) -> list[str]:
-        """The hosts that it needs by name: of its servers, and those that `where` lists."""
+        """The hosts that it needs by name: those of its servers and those in `where`."""
         serving = [host for server in self.serve for host in server.hosts]
         return [*serving, *(self.where if isinstance(self.where, list) else [])]
 
