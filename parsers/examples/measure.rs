@@ -33,7 +33,7 @@ fn main() -> Result<(), Error> {
                 );
                 std::process::exit(2);
             };
-            options.without_fast = options.without_fast.and(way);
+            options.without_fast = options.without_fast.union(way);
         } else if argument == "--list-fast-ways" {
             for (name, _) in FastWays::ALL {
                 println!("{name}");

@@ -44,7 +44,7 @@ impl FastWays {
 
     /// Returns the fast paths of either set.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 

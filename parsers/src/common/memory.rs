@@ -42,24 +42,23 @@ unsafe impl GlobalAlloc for WithReserve {
 #[inline]
 fn again(allocate: impl Fn() -> *mut u8) -> *mut u8 {
     let found = allocate();
-    if found.is_null() && release() {
-        allocate()
-    } else {
-        found
+    if !found.is_null() {
+        return found;
     }
+    // Another thread whose allocation failed too may have freed the reserve just now.
+    release();
+    allocate()
 }
 
-/// Frees the reserve; returns whether there was one.
+/// Frees the reserve if there is one.
 #[cold]
-fn release() -> bool {
+fn release() {
     note_short();
     let held = HELD.swap(null_mut(), Ordering::AcqRel);
-    if held.is_null() {
-        return false;
+    if !held.is_null() {
+        // SAFETY: it was allocated with this layout, and no other thread has its address any more.
+        unsafe { System.dealloc(held, RESERVE) };
     }
-    // SAFETY: it was allocated with this layout, and no other thread has its address any more.
-    unsafe { System.dealloc(held, RESERVE) };
-    true
 }
 
 /// Allocates the reserve if there is none.

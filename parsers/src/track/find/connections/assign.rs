@@ -175,7 +175,7 @@ mod tests {
             let before = (0..2 * CACHED as u16).map(|port| frame(port, 0, true));
             let steps = steps.into_iter().map(|(port, seq, syn)| frame(port, seq, syn));
             let frames: Vec<_> = before.chain(steps).collect();
-            let without = FastWays::GUESSES.and(FastWays::RUNS);
+            let without = FastWays::GUESSES.union(FastWays::RUNS);
             let all = numbers(&frames, 2 * CACHED, without);
             for at_once in [1, 7, 2 * CACHED] {
                 prop_assert_eq!(&all, &numbers(&frames, at_once, FastWays::default()));
