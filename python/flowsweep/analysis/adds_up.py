@@ -1,4 +1,4 @@
-"""Finds what does not add up in the rows of a query.
+"""Finds rows of a query that do not add up.
 
 `adds_up` in reports/figures/<name>.yaml declares what must hold of the rows whatever the
 data: a sum equals a sum over tables, points are those of the sweep, shares are 1. A claim is a
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Found and expected may differ by this share: sums of doubles, rounded to 6 digits and more.
 RELATIVE = 1e-6
-#: The rows of a claim that do not hold; one of the two numbers missing is wrong, both are not.
+#: Selects the rows that contradict a claim. A single missing number is wrong, two are not.
 WRONG = f"""
 select
     subject::varchar as subject,
@@ -44,7 +44,7 @@ class Contradiction:
     """A claim that does not hold of the rows of a query.
 
     Attributes:
-        subject: The run, point or flow of which it does not hold; the first of `subjects`.
+        subject: The run, point or flow that contradicts it; the first of `subjects`.
         found: The number in the rows.
         expected: The number that the tables give.
     """
@@ -65,7 +65,7 @@ class Contradiction:
 
 
 def contradictions(warehouse: Warehouse, names: Iterable[str]) -> list[Contradiction]:
-    """Finds what does not add up in the rows of these queries."""
+    """Finds the contradictions in the rows of these queries."""
     return [found for name in names for found in _check_query(warehouse, name)]
 
 
@@ -82,7 +82,7 @@ def _check_query(warehouse: Warehouse, name: str) -> Iterator[Contradiction]:
 
 
 def find_wrong_rows(warehouse: Warehouse, sql: str) -> pl.DataFrame:
-    """The rows of a claim that do not hold: `subject, found, expected`."""
+    """Returns the rows that contradict a claim: `subject, found, expected`."""
     return warehouse.select(WRONG.format(sql=sql.strip().rstrip(";")))
 
 

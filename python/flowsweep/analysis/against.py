@@ -1,9 +1,9 @@
 """Compares two experiments point by point: the table `against_points`.
 
-A point of one is the same as a point of the other where application, problem and all axes agree as
-they were asked for. An axis that has one value in each experiment, and another one in the other, is
-what the two are compared for, such as two congestion controls: it tells no points apart. Nor does a
-queue that follows from the other axes.
+Two points match if application, problem and the requested values of all axes agree. An axis that
+has a single value in each experiment, but not the same one, is what the comparison is about, such
+as the congestion control: it does not distinguish points. Nor does a queue that follows from the
+other axes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What two experiments are compared by; one name in two units makes two outcomes."""
+    """An outcome that is compared; one name in two units makes two outcomes."""
 
     name: str
     unit: str
@@ -71,22 +71,22 @@ class Side:
 
     Attributes:
         points: Rows of the model `points`, mildest first.
-        runs: `app, problem, point, outcome, unit, better, value, cost, completion_s` of each run
-            that counts, in the order of outcomes; without a value, of an outcome that it lacks.
+        runs: `app, problem, point, outcome, unit, better, value, cost, completion_s` of each used
+            run, in the order of outcomes; `value` is None for an outcome that the run lacks.
     """
 
     points: Sequence[Row]
     runs: Sequence[Row]
 
     def outcomes(self) -> dict[Key, list[Outcome]]:
-        """Those of each application and problem."""
+        """Returns the outcomes of each application and problem."""
         found: dict[Key, dict[Outcome, None]] = {}
         for run in self.runs:
             found.setdefault((run["app"], run["problem"]), {})[_outcome(run)] = None
         return {key: list(ones) for key, ones in found.items()}
 
     def collect(self, outcome: Outcome, column: str) -> dict[int, list[float]]:
-        """What a column holds of the runs of each point that have an outcome."""
+        """Collects a column by point, from the runs that have the outcome."""
         found: dict[int, list[float]] = {}
         for run in self.runs:
             is_there = run["value"] is not None and run[column] is not None
@@ -95,7 +95,7 @@ class Side:
         return found
 
     def costs(self, outcome: Outcome) -> dict[int, list[float]]:
-        """What grows as an outcome gets worse, of the points where it is 0 in no run."""
+        """Returns costs, which grow as an outcome gets worse, of points with all values above 0."""
         values = self.collect(outcome, "value")
         costs = self.collect(outcome, "cost")
         return {point: costs[point] for point, own in values.items() if min(own) > 0}
@@ -106,12 +106,12 @@ def _outcome(run: Row) -> Outcome:
 
 
 def rows(this: Side, its: Side, name: str) -> list[Key]:
-    """The rows of the table: points of both, then of each alone, for each outcome.
+    """Returns the rows of the table: for each outcome this side's points, then the other's alone.
 
     Args:
         this: This experiment.
-        its: The other one.
-        name: What the other one is called.
+        its: The other experiment.
+        name: Name of the other experiment.
     """
     differs = _find_differing(this.points, its.points)
     left_out = {*differs, *([QUEUE] if _is_queue_implied(this) and _is_queue_implied(its) else [])}
@@ -119,7 +119,7 @@ def rows(this: Side, its: Side, name: str) -> list[Key]:
         f"{column}: {_show_values(a)}, {_show_values(b)}" for column, (a, b) in differs.items()
     )
     here, there = (_index_points(side.points, left_out) for side in (this, its))
-    # Those of this experiment, where it has the application.
+    # Where both have the application and problem, the outcomes of this experiment are used.
     outcomes_by_group = its.outcomes() | this.outcomes()
     found: list[Row] = []
     for outcome in dict.fromkeys(one for ones in outcomes_by_group.values() for one in ones):
@@ -162,7 +162,7 @@ def _compare(
     costs: Mapping[int, Sequence[float]],
     other_costs: Mapping[int, Sequence[float]],
 ) -> dict[Key, Ratio]:
-    """The ratio of each shared point; noise is pooled over all points of an application."""
+    """Returns the ratio of each shared point; noise is pooled per application and problem."""
     found: dict[Key, Ratio] = {}
     for group in dict.fromkeys(key[:2] for key in here):
         ends: dict[tuple[str, int], Sequence[float]] = {}
@@ -184,7 +184,7 @@ def _compare(
 
 
 def _index_points(points: Sequence[Row], left_out: set[str]) -> dict[Key, Row]:
-    """The first point of each set of values that tell points apart."""
+    """Indexes points by the values that distinguish them; of equal points it keeps the first."""
     kept = [column for column in ASKED if column not in left_out]
     found: dict[Key, Row] = {}
     for point in points:
@@ -194,7 +194,7 @@ def _index_points(points: Sequence[Row], left_out: set[str]) -> dict[Key, Row]:
 
 
 def _find_differing(this: Sequence[Row], its: Sequence[Row]) -> dict[str, tuple[Any, Any]]:
-    """Axes with one value in each experiment that are not the same in both."""
+    """Finds axes that have a single value in each experiment, but not the same one."""
     found = {}
     for column in ASKED:
         here, there = ({_round(row[column]) for row in rows} for rows in (this, its))
@@ -204,7 +204,7 @@ def _find_differing(this: Sequence[Row], its: Sequence[Row]) -> dict[str, tuple[
 
 
 def _is_queue_implied(side: Side) -> bool:
-    """Whether the queue follows from the other axes."""
+    """Returns whether the queue follows from the other axes."""
     others = [column for column in ASKED if column != QUEUE]
     keys = {
         (row["app"], row["problem"], *(row[column] for column in others)) for row in side.points

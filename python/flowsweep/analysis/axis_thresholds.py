@@ -1,10 +1,10 @@
 """Estimates thresholds of loss, jitter, queue and buffer: `axis_threshold_estimates`.
 
-As of RTT and rate (flowsweep.analysis.need), what the runs show is a bracket of tried points. The
-estimate inside assumes a straight line in the value of loss and jitter, and in the inverse of queue
-and buffer; that is an assumption of convenience, so the bracket is the answer. A point at which the
-axis is not set, as a buffer that is left to the kernel, has no place on the line; it may still be
-the baseline that the others are compared with.
+As for RTT and rate (flowsweep.analysis.need), the runs show a bracket of tried points. The estimate
+inside assumes a straight line in the value of loss and jitter, and in the inverse of queue and
+buffer; that is an assumption of convenience, so the bracket is the answer. A point without a value
+on the axis, such as a buffer that is left to the kernel, has no place on the line; it may still be
+the baseline.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ Row = dict[str, Any]
 
 
 def rows(runs: Sequence[Row]) -> list[tuple[Any, ...]]:
-    """The rows of the table.
+    """Returns the rows of the table.
 
     Args:
         runs: `axis, unit, app, problem, outcome, point, x, is_reference, cost, is_used` of each run
-            at a point of a line, warm-up apart, sorted by these.
+            at a point of a line, without warm-up, sorted by these.
     """
     found: list[tuple[Any, ...]] = []
     for key, group in itertools.groupby(runs, key=lambda run: tuple(run[name] for name in KEY)):
@@ -64,7 +64,7 @@ def rows(runs: Sequence[Row]) -> list[tuple[Any, ...]]:
 
 
 def _line(axis: str, unit: str, runs: Sequence[Row], *, is_time: bool) -> Points | None:
-    """The points that have a value and valid runs, mildest first; None where they are too few."""
+    """Returns the points with a value and valid runs, mildest first; None if not comparable."""
     times: dict[float, list[float]] = {}
     tried = {run["x"] for run in runs if run["x"] is not None}
     for run in runs:

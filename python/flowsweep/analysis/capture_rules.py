@@ -12,15 +12,14 @@ OUT_OF_ORDER = 1e-3
 
 @dataclass(frozen=True)
 class Rule:
-    """When a number of packets lowers the grade.
+    """A count of packets that lowers the grade.
 
     Attributes:
-        key: The column of `capture_facts` that counts the packets, of all `packets`.
+        key: The column of `capture_facts` that counts the packets; shares are of all `packets`.
         text: Follows "17 packets".
-        b, c, d: The shares of the packets above which the grade is no better than this. None:
-            never.
-        spoils: The claim that grade C forbids, if it is because of this.
-        judged_by: The column whose share is compared, if it is not `key` itself.
+        b, c, d: The share of the packets above which the grade is at best B, C or D. None: never.
+        spoils: The claim that is forbidden if this rule leads to grade C.
+        judged_by: The column whose share is compared, if it is not `key`.
         noun: What is counted.
     """
 
@@ -34,7 +33,7 @@ class Rule:
     noun: str = "packet"
 
     def grade(self, share: float) -> str:
-        """The grade of a capture in which this share of the packets is so."""
+        """Returns the grade of a capture in which the packets have this share."""
         limits = (("D", self.d), ("C", self.c), ("B", self.b))
         return next((name for name, limit in limits if limit is not None and share > limit), "A")
 
@@ -84,7 +83,7 @@ RULES = (
         b=0.05,
     ),
     *(
-        # What belongs to no flow and should: its kinds are judged together.
+        # Packets that belong to no flow but should: all kinds are judged together.
         Rule(key, text, d=0.01, judged_by="undecoded_packets")
         for key, text in (
             ("unknown_link_packets", "of an unknown link type"),

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from flowsweep._parsers import Damage
 
 TOP_FLOWS = 5
-#: A capture is beside the sender if the RTT ahead is at least this many times that behind.
+#: A capture is near the sender if the RTT to the receiver is more than this many times the other.
 BESIDE = 4
-#: Columns of `flows` that share out the time of sending, and what they are called.
+#: Columns of `flows` that divide the time of sending, and their labels.
 LIMITS = {
     "app_limited_ns": "application",
     "sender_limited_ns": "send buffer",
@@ -45,7 +45,7 @@ class Note:
 
 @dataclass
 class Summary:
-    """What is shown of one capture."""
+    """The facts that are shown about one capture."""
 
     file: str
     link_types: list[str]
@@ -59,7 +59,7 @@ class Summary:
     grade: str = grades.UNKNOWN
     grade_means: str = grades.MEANINGS[grades.UNKNOWN]
     notes: list[Note] = field(default_factory=list)
-    #: The address that is taken for that of the host that captured; all of its addresses.
+    #: The guessed address of the capturing host; all of its addresses.
     host: str | None = None
     addresses: list[str] = field(default_factory=list)
     bin_ms: float = 10.0
@@ -68,24 +68,24 @@ class Summary:
     in_mbit_s: list[float] = field(default_factory=list)
     mean_out_mbit_s: float | None = None
     mean_in_mbit_s: float | None = None
-    #: Of `packets` and `wire_bytes`: the copies of others, which the wire did not carry.
+    #: The copies among `packets` and `wire_bytes`, which the wire did not carry.
     duplicate_packets: int = 0
     duplicate_bytes: int = 0
-    #: Packets without a time of their own: no rate is known, and none is there.
+    #: Packets without a time of their own. If there are any, rates are unknown and left out.
     borrowed_times: int = 0
     empty_bins: float = 0.0
     column_s: float = 0.0
     flows: int = 0
     top: list[dict[str, Any]] = field(default_factory=list)
     messages: dict[str, Any] = field(default_factory=dict)
-    #: Packets that a queue could mark, those that one marked, and segments that echo marks.
+    #: ECN-capable packets, packets that a queue marked, and segments that echo marks.
     marks: dict[str, Any] = field(default_factory=dict)
-    #: Messages, losses and answers of RDMA.
+    #: Messages, losses and acknowledgements of RDMA.
     rdma: dict[str, Any] = field(default_factory=dict)
 
 
 def summarise(path: Path, **settings: Any) -> Summary:
-    """Everything that is shown of the capture at `path`.
+    """Returns the summary of the capture at `path`.
 
     Args:
         path: The capture.
@@ -103,7 +103,7 @@ def summarise(path: Path, **settings: Any) -> Summary:
     captures, flows = tables["captures"], tables["flows"]
     grade = grades.combine(facts(captures, flows, tables["throughput"]))
     summary = Summary(
-        # a name that is no UTF-8 could not be printed
+        # a name that is not UTF-8 could not be printed
         file=(path.name or str(path)).encode(errors="backslashreplace").decode(),
         link_types=sorted(set(captures["link_type"])),
         snaplen=int(captures["snaplen"].max() or 0),  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def _duration_s(captures: pl.DataFrame, flows: pl.DataFrame) -> float:
 
 
 def _find_ends(captures: pl.DataFrame, flows: pl.DataFrame) -> tuple[int, int] | None:
-    """Finds the earliest and the latest time, not only of the first and the last packet."""
+    """Finds the earliest and latest time, which may not be those of the first and last packet."""
     import polars as pl
 
     times = [
@@ -157,7 +157,7 @@ def _find_ends(captures: pl.DataFrame, flows: pl.DataFrame) -> tuple[int, int] |
 
 
 def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> list[dict[str, Any]]:
-    """What the grade depends on, a row for each interface: as the model `capture_facts` has it."""
+    """Returns what the grade depends on, a row per interface, as the model `capture_facts` does."""
     import polars as pl
 
     data = flows.filter((pl.col("protocol") == "tcp") & (pl.col("payload_bytes") > 0))
@@ -178,7 +178,7 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
         row
         | {
             "dropped_packets": (row["dropped_kernel"] or 0) + (row["dropped_interface"] or 0),
-            # Tools write no statistics of an interface that was idle.
+            # Tools write no statistics for an idle interface.
             "is_drops_known": _has_drop_counts(row) or (row["packets"] == 0 and are_counted),
             "is_truncated": bool(row["truncated_tail"]),
             "undecoded_packets": sum(row.get(f"{kind}_packets") or 0 for kind in kinds),
@@ -190,12 +190,12 @@ def facts(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> li
 
 
 def _has_drop_counts(row: dict[str, Any]) -> bool:
-    """Whether either count is there: dumpcap counts the kernel's drops as the interface's."""
+    """Returns whether either count exists: dumpcap counts the kernel's drops as the interface's."""
     return (row["dropped_kernel"], row["dropped_interface"]) != (None, None)
 
 
 def _times(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> dict[str, int]:
-    """The earliest and the latest time, and the longest silence between filled bins."""
+    """Returns the earliest and latest time, and the longest silence between filled bins."""
     begin, end = _find_ends(captures, flows) or (0, 0)
     found = {"begin_ns": begin, "end_ns": end}
     if end - begin <= grades.JUMP_NS or bins.is_empty():
@@ -210,7 +210,7 @@ def _times(captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame) -> d
 def _notes(
     grade: grades.Grade, captures: pl.DataFrame, flows: pl.DataFrame, damage: list[Damage]
 ) -> list[Note]:
-    """The notes of the grade; that on damage says where it is, and what was found there."""
+    """Returns the grade's notes; those on damage say where it is and what was found there."""
     levels = {"A": "ok", "D": "bad"}
     notes = [
         Note(levels.get(note.grade, "note"), note.text)
@@ -235,7 +235,7 @@ def _notes(
 
 
 def _resolution_ns(captures: pl.DataFrame) -> int:
-    """The coarsest time stamps of the interfaces that recorded packets."""
+    """Returns the coarsest time stamp resolution of the interfaces that recorded packets."""
     import polars as pl
 
     used = captures.filter(pl.col("packets") > 0)["ts_resolution_ns"]
@@ -243,7 +243,7 @@ def _resolution_ns(captures: pl.DataFrame) -> int:
 
 
 def _forget_unread(captures: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
-    """Takes out of `flows` what no header told: of TCP cut behind the ports, and of ESP or SCTP."""
+    """Sets counts of `flows` to null that no header shows: of cut TCP headers, of ESP or SCTP."""
     import polars as pl
 
     segments = flows.filter(protocol="tcp")["packets"].sum()
@@ -259,10 +259,10 @@ def _forget_unread(captures: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
 def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
     import polars as pl
 
-    # RTT to the receiver and back against that to the sender: which end is beside the capture?
+    # Compares the RTTs to receiver and sender: which end is near the capture point?
     other = pl.col("rtt_min_ns").sort_by("direction", descending=True).over("connection")
     mirrored = flows.sort("connection", "direction").with_columns(opposite_ns=other)
-    # A probe repeats nothing that was lost.
+    # The retransmission of a probe is no loss.
     again = pl.col("retransmitted_packets") - pl.col("retransmitted_probes")
     mirrored = mirrored.with_columns(retransmitted_packets=again)
     largest = mirrored.sort(
@@ -295,7 +295,7 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _limits(row: dict[str, Any]) -> dict[str, int] | None:
-    """Nanoseconds by what limited the sender; None for what is not TCP."""
+    """Returns nanoseconds by what limited the sender; None if any is unknown, as for UDP."""
     found = {name: row[column] for column, name in LIMITS.items() if row[column] is not None}
     if len(found) != len(LIMITS):
         return None
@@ -304,9 +304,9 @@ def _limits(row: dict[str, Any]) -> dict[str, int] | None:
 
 
 def _marks(flows: pl.DataFrame) -> dict[str, Any]:
-    """Counts of congestion marks, RFC 3168; empty where no packet could be marked.
+    """Returns counts of congestion marks, RFC 3168; empty if no packet could be marked.
 
-    Echoes are None where a flow may have some that headers do not show.
+    Echoes are None if a flow may have some that its headers do not show, or if there is no TCP.
     """
     capable = int(flows["ecn_capable_packets"].sum())
     if not capable:
@@ -320,7 +320,7 @@ def _marks(flows: pl.DataFrame) -> dict[str, Any]:
 
 
 def _messages(messages: pl.DataFrame) -> dict[str, Any]:
-    """Number and sizes of the messages; empty where there are none."""
+    """Returns the number and sizes of the messages; empty if there are none."""
     import polars as pl
 
     if messages.is_empty():
@@ -335,10 +335,10 @@ def _messages(messages: pl.DataFrame) -> dict[str, Any]:
         "max_bytes": int(sizes.max() or 0),  # type: ignore[arg-type]
         # a pause or a PUSH flag may also lie within a message
         "guessed_share": float((~why.str.contains("turn|short|close")).mean() or 0),  # type: ignore[arg-type]
-        # several writes may be in these
+        # each of these may contain several writes
         "queued_share": queued.height / messages.height,
         "queued_bytes_share": int(queued["bytes"].sum()) / total,
-        # those captured far from their sender, and those of which nobody knows
+        # captured far from the sender, or at an unknown place
         "far_share": messages.filter(~pl.col("at_sender")).height / messages.height,
         "unplaced_share": messages["at_sender"].null_count() / messages.height,
     }

@@ -10,7 +10,7 @@ from flowsweep.analysis import merged_packets
 if TYPE_CHECKING:
     import polars as pl
 
-#: At most so many columns are shown.
+#: The most columns that are shown.
 COLUMNS = 60
 
 
@@ -24,11 +24,11 @@ def summarise(
     """Finds the peaks over time and the mean rates, out of the host and in.
 
     Args:
-        tables: Of the capture.
-        own_addresses: Those of the host that captured.
+        tables: The tables of the capture.
+        own_addresses: Addresses of the capturing host.
         bin_ns: Width of the bins of the table `throughput`.
-        resolution_ns: That of the time stamps.
-        duration_s: From the first packet to the last.
+        resolution_ns: Resolution of the time stamps.
+        duration_s: Time from the first packet to the last.
 
     Returns:
         Fields of `capture_summary.Summary` by their names; none where nothing passed.
@@ -42,12 +42,12 @@ def summarise(
     least = max((one.shortest_ns for one in merged.values()), default=0)
     start = bins["bin_start"].dt.epoch("ns")
     low, high = int(start.min()), int(start.max()) + bin_ns  # type: ignore[arg-type]
-    # Of shorter times no peak is known. Coarse stamps leave multiples of longer bins.
+    # Peaks over shorter times are unknown. Coarse stamps need multiples of a longer bin.
     step_ns = _coarse_bin_ns(resolution_ns, bin_ns) if resolution_ns > bin_ns else bin_ns
     shown_ns = step_ns * max(1, -(-least // step_ns))
     count = -(-(high - low) // shown_ns)
     width = -(-count // COLUMNS)
-    # A packet with a coarse stamp passed within the time until the next one.
+    # A packet with a coarse stamp may have passed at any time until the next stamp.
     length_ns = 1e9 * duration_s + (resolution_ns if resolution_ns > bin_ns else 0)
     found: dict[str, Any] = {
         "bin_ms": shown_ns / 1e6,
@@ -81,6 +81,6 @@ def summarise(
 
 
 def _coarse_bin_ns(resolution_ns: int, bin_ns: int) -> int:
-    """The shortest bin whose rate coarse stamps show, as the macro of that name in SQL."""
+    """Returns the shortest bin whose rate coarse stamps show, as the SQL macro of that name."""
     about_50 = -(-50 * resolution_ns // bin_ns) * bin_ns
     return min(math.lcm(resolution_ns, bin_ns), about_50)

@@ -1,11 +1,11 @@
-"""Whether runs became slower or faster in the order in which they were made.
+"""Tests whether runs became slower or faster in the order in which they were made.
 
-The logarithm of each time less the mean of its point is held against the place of the run in the
-order of all runs, less the mean of its point's places: least squares with a level for each point
-(the within estimator: Wooldridge, "Introductory Econometrics", chapter 14). The slope is tested by
-Student's t. So a point that is made late, as in a refinement, is no drift. A run that lies apart
-counts for no more than in an interval (flowsweep.analysis.noise). Of made sweeps without a drift
-about 5 % are found to have one (tests/truth/drifts.py).
+The logarithm of each time is regressed on the rank of the run in the order of all runs, both less
+the mean of their point: least squares with a level for each point (the within estimator:
+Wooldridge, "Introductory Econometrics", chapter 14). The slope is tested by Student's t. A point
+that is measured late, as in a refinement, is therefore no drift. Outliers are limited as in an
+interval (flowsweep.analysis.noise). The test finds a drift in about 5 % of synthetic sweeps that
+have none (tests/truth/drifts.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flowsweep.analysis import noise, student
 
 #: A drift is reported below this probability.
 LEVEL = 0.05
-#: Runs less points and slope: below this the interval of a drift is too wide to say anything.
+#: Degrees of freedom, runs less points and slope, below which a drift's interval is too wide.
 LEAST_FREEDOM = 3
 
 
@@ -32,7 +32,7 @@ class Drift:
         change: As a share of the time; positive where runs become slower.
         low: Lower end of its 95 % interval.
         high: Upper end.
-        p: How often chance alone makes such a change, or a larger one, of either sign.
+        p: Probability that chance alone makes a change at least as large, of either sign.
     """
 
     change: float
@@ -42,10 +42,10 @@ class Drift:
 
 
 def find(groups: Sequence[Sequence[tuple[int, float]]]) -> Drift | None:
-    """The drift of a sweep; None where the runs are too few or too alike to show it.
+    """Finds the drift of a sweep; None if the runs are too few or too alike to show it.
 
     Args:
-        groups: Of each point its runs: when it began (any unit), and how long it took (s).
+        groups: The runs of each point: start (any unit) and duration (s).
     """
     groups = [group for group in groups if len(group) > 1]
     started = sorted(start for group in groups for start, _ in group)

@@ -1,6 +1,6 @@
 """Computes the tables `slowdown_intervals` and `threshold_estimates` from the runs of a sweep.
 
-They hold what SQL cannot compute; reports/figures/*.sql join them like any model.
+They contain what SQL cannot compute; reports/figures/*.sql join them like any model.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 LEVELS = (1.1, 1.5)
-# An axis is off where it misses what was asked for by more than 0.2 ms and 5 %.
+# A point is off if it misses its requested value by more than 5 %, plus 0.2 ms for RTT.
 MAX_OFF = 0.05
 MAX_OFF_MS = 0.2
 KEYS = ("app", "problem", "outcome", "axis", "buffer_bytes")
@@ -126,7 +126,7 @@ def refuse(baseline: Sequence[float | None], costs: Sequence[float | None]) -> T
 
 
 def _drift(used: pl.DataFrame) -> dict[str, float]:
-    """The drift over all runs of an application, problem and outcome; empty if unknown."""
+    """Returns the drift over all runs of an application, problem and outcome; empty if unknown."""
     if used["start_ns"].null_count():
         return {}
     groups = [
@@ -147,7 +147,7 @@ def _drift(used: pl.DataFrame) -> dict[str, float]:
 def _points(
     used: pl.DataFrame, points: pl.DataFrame, baseline: list[Any]
 ) -> tuple[list[float | None], Points | None]:
-    """Asked values and points of one line; None where it cannot be compared."""
+    """Returns requested values and points of one line; None if it cannot be compared."""
     import polars as pl
 
     axis = points["axis"][0]
@@ -181,10 +181,10 @@ def _points(
 
 
 def _name(point: dict[str, Any], measured: Sequence[float]) -> float:
-    """What a tried point is called by: a rate as it was set, where its measurements agree.
+    """Returns the value that names a tried point: a rate as set, if its measurements agree.
 
-    The link carries what it is set to more exactly than single runs measure it. An RTT is more than
-    what was set: the hosts add to it.
+    The link keeps a set rate more exactly than single runs measure it. An RTT exceeds the set
+    value, because the hosts add to it.
     """
     x, asked_x, runs = point["x"], point["x_asked"], len(measured)
     if point["axis"] != "rate" or asked_x is None or runs < 2:

@@ -24,9 +24,9 @@ from flowsweep.units import counted, duration, percent
 
 UNKNOWN = "\N{EN DASH}"
 RANKS = {"A": 1, UNKNOWN: 2, "B": 2, "C": 3, "D": 4}
-#: From the best. What is known to be wrong (B) says more than what is not known.
+#: From best to worst. A known fault (B) ranks after an unknown one.
 ORDER = tuple(RANKS)
-#: What each grade allows, for people.
+#: What each grade means, in words.
 MEANINGS = {
     "A": "nothing to note",
     "B": "read with the notes",
@@ -37,8 +37,8 @@ MEANINGS = {
 #: More repeated packets, and a larger share of repeated bytes, than any network causes.
 DOUBLED_PACKETS, DOUBLED = 50, 0.45
 
-#: Shares of the bytes of TCP that a capture, or a log of Zeek, lacks: as those of packets that
-#: were dropped.
+#: Shares of TCP bytes missing from a capture or a log of Zeek above which it is graded C or D:
+#: those of dropped packets.
 MISSED_C, MISSED_D = 1e-4, 0.01
 
 #: A silence longer than these ns, and than this share of the capture, is no pause of a
@@ -50,9 +50,9 @@ JUMP_NS, JUMP_SHARE = 3600 * 10**9, 0.1
 STEP_NS = 10 * 10**6
 #: Longer steps back are written in minutes, hours and days.
 LONG_S = 90
-#: Stamps that are coarser, in ns, show no gaps of a network.
+#: Time stamps coarser than this, in ns, show no gaps of a network.
 COARSE_NS = 10**6
-#: The share of a delay by which it may be wrong without a note.
+#: The largest error of a delay, as a share of it, that needs no note.
 CLOCK_NOTED = 0.1
 
 
@@ -72,11 +72,11 @@ SUMMED = (
 
 @dataclass(frozen=True)
 class Note:
-    """One thing to know of a capture, and the best grade that it leaves.
+    """A fact about a capture, and the best grade that it permits.
 
     Attributes:
         key: What it is about: the key of a rule, or another name.
-        text: In words.
+        text: The fact in words.
         spoils: The claim that it forbids if its grade is C.
     """
 
@@ -91,8 +91,8 @@ class Grade:
     """The grade of a capture: the worst of its notes.
 
     Attributes:
-        letter: A, B, C, D, or UNKNOWN where nothing but the number of drops is unknown.
-        notes: What lowers it, and what was looked at and found in order.
+        letter: A, B, C, D, or UNKNOWN if only the number of drops is in doubt.
+        notes: Facts that lower it, and checks that found no fault.
     """
 
     letter: str
@@ -126,22 +126,21 @@ class Grade:
 
 
 def grade(facts: Mapping[str, Any]) -> Grade:
-    """The grade of a capture by what is known of it.
+    """Grades a capture by what is known of it.
 
     Args:
         facts: The columns of the model `capture_facts`: `packets`, the counts that `RULES` name,
-            `undecoded_packets` (all that belong to no flow and should), `is_drops_known`,
+            `undecoded_packets` (all that belong to no flow but should), `is_drops_known`,
             `is_truncated`, `ts_resolution_ns`, `time_regressions` and `largest_step_back_ns`
-            (None: not known),
-            `midstream_connections` and those of `ODD_CONNECTIONS`, of TCP with payload
-            `repeated_packets`, `repeated_bytes` and `payload_bytes`, of TCP
-            `unseen_acked_bytes`, of Zeek's logs alone `missed_bytes`, and of the host's whole
-            capture, in ns since 1970, `begin_ns`, `end_ns`, `silence_from_ns` and `silence_ns` (how
-            long the longest silence was), and `clock_shift_ns`, by which its clock was ahead of
-            that of most hosts and its times are put back. Where captures were matched
-            (`is_clock_compared`), of the one-way delay to or from the host that is known best,
-            `least_delay_ns` and `delay_error_ns`, by which it may be wrong; None where the clocks
-            do not show it. Absent ones are 0.
+            (None: unknown), `midstream_connections` and those of `ODD_CONNECTIONS`. Of TCP with
+            payload: `repeated_packets`, `repeated_bytes` and `payload_bytes`. Of all TCP:
+            `unseen_acked_bytes`. Of Zeek's logs alone: `missed_bytes`. Of the host's whole capture,
+            in ns since 1970: `begin_ns`, `end_ns`, `silence_from_ns`; in ns: `silence_ns`, the
+            longest silence, and `clock_shift_ns`, how far its clock was ahead of most hosts', by
+            which its times are corrected. Where captures were matched (`is_clock_compared`):
+            `least_delay_ns`, the one-way delay to or from the host that is known best, and
+            `delay_error_ns`, its possible error; None if the clocks do not show it. Absent facts
+            are 0.
     """
     notes = (
         *_check_drops(facts), *_check_whole(facts), *_check_time(facts), *_check_clock(facts),
@@ -151,7 +150,7 @@ def grade(facts: Mapping[str, Any]) -> Grade:
 
 
 def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
-    """The grade of a file with an interface per row: the worst; its notes add the rows up."""
+    """Grades a file with one row per interface: the worst grade; the notes add up the rows."""
     grades = [grade(row) for row in rows] or [grade({})]
     if len(grades) == 1:
         return grades[0]
@@ -163,7 +162,7 @@ def combine(rows: Sequence[Mapping[str, Any]]) -> Grade:
     sums["is_drops_known"] = all(row.get("is_drops_known") for row in rows)
     sums["is_truncated"] = any(row.get("is_truncated") for row in rows)
     sums["ts_resolution_ns"] = max(map(_resolution_ns, rows))
-    # These values are of the whole capture: every row of an interface has the same.
+    # These values are of the whole capture, so every row has the same.
     for key in CAPTURE_WIDE:
         sums[key] = rows[0].get(key)
     letters: dict[str, set[str]] = {}
@@ -180,7 +179,7 @@ def _number(facts: Mapping[str, Any], key: str) -> int:
 
 
 def _resolution_ns(facts: Mapping[str, Any]) -> int:
-    """The resolution of the time stamps of an interface that recorded packets, else 0."""
+    """Returns the time stamp resolution of an interface that recorded packets, else 0."""
     return _number(facts, "ts_resolution_ns") if _number(facts, "packets") else 0
 
 
@@ -200,7 +199,7 @@ def _check_whole(facts: Mapping[str, Any]) -> Iterator[Note]:
 
 
 def describe_jump(facts: Mapping[str, Any]) -> str | None:
-    """What a capture spans and where it jumps in time, in words; None for one without a jump."""
+    """Describes the dates of a capture and its jump in time; None if it has no jump."""
     begin, end, silence = (_number(facts, key) for key in ("begin_ns", "end_ns", "silence_ns"))
     if silence < JUMP_NS or silence < JUMP_SHARE * (end - begin):
         return None
@@ -261,8 +260,8 @@ def _check_counts(facts: Mapping[str, Any]) -> Iterator[Note]:
         if number:
             offered, whole = packets, ""
             if rule.key == "dropped_packets":
-                # Packets that were dropped are not among those in the file. A file with a part of
-                # a capture has the statistics of the whole.
+                # Dropped packets are not in the file. A file with part of a capture has the
+                # statistics of the whole.
                 offered = max(packets + number, _number(facts, "received_packets"))
                 if offered > packets + number:
                     whole = f" of {counted(offered, 'packet')} received"
@@ -273,7 +272,7 @@ def _check_counts(facts: Mapping[str, Any]) -> Iterator[Note]:
 
 
 def _check_order(facts: Mapping[str, Any]) -> Iterator[Note]:
-    # Parsers that put packets back into order count those that were too late for that.
+    # Parsers that reorder packets count those that were too late to be reordered.
     late, back = _number(facts, "late_packets"), facts.get("largest_step_back_ns")
     is_ordered = _number(facts, "reordered_packets") > 0
     early = late if late or is_ordered else _number(facts, "time_regressions")
@@ -301,7 +300,7 @@ def _check_missed(facts: Mapping[str, Any]) -> Iterator[Note]:
             payload + unseen,
             "of TCP acknowledged but missing from the capture",
         ),
-        # Zeek's payload goes by sequence numbers: what was missed is part of it.
+        # Zeek's payload is computed from sequence numbers and includes missed bytes.
         ("missed_bytes", missed, max(missed, payload), "of TCP in gaps that Zeek did not see"),
     ):
         if number:
@@ -340,7 +339,7 @@ def _check_flows(facts: Mapping[str, Any]) -> Iterator[Note]:
             yield Note(key, f"{counted(number, noun)} {text}", "B")
 
 
-#: What the report's SQL sees of it: see `flowsweep.warehouse.computed`.
+#: The table that the report's SQL reads: see `flowsweep.warehouse.computed`.
 NOTE = "grades of the captures in capture_facts (flowsweep.analysis.grades)"
 COLUMNS = {
     "capture": "bigint",
@@ -355,7 +354,7 @@ COLUMNS = {
 
 
 def rows(facts: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """Rows with `COLUMNS` from those of the model `capture_facts`."""
+    """Returns rows with `COLUMNS` from those of the model `capture_facts`."""
     return [_row(capture_facts["capture"], grade(capture_facts)) for capture_facts in facts]
 
 

@@ -29,10 +29,10 @@ Key = tuple[str, str, str, str]
 
 
 def rows(runs: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """The rows of the table.
+    """Returns the rows of the table.
 
     Args:
-        runs: `axis, unit, line, outcome, point, x, is_reference, cost` of each run that counts,
+        runs: `axis, unit, line, outcome, point, x, is_reference, cost` of each used run,
             sorted by these.
     """
     found: list[tuple[Any, ...]] = []
@@ -46,8 +46,8 @@ def _key(run: dict[str, Any]) -> Key:
 
 
 def _line(key: Key, runs: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """The points of one line; none where its reference has no run."""
-    # Along the axis, so that a scatter that grows with it is seen; what is unset comes first.
+    """Returns the points of one line; none if its reference has no run."""
+    # In the order of the axis; an unset value comes first.
     runs.sort(key=lambda run: (-math.inf if run["x"] is None else run["x"], run["point"]))
     points = [list(group) for _, group in itertools.groupby(runs, key=lambda run: run["point"])]
     flagged = [point[0]["is_reference"] for point in points]

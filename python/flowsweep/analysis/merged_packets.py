@@ -1,8 +1,8 @@
-"""Computes rates where offloading merged packets, and the shortest bins for which one is known.
+"""Computes rates where offloading merged packets, and the shortest bins whose rate is known.
 
-Of packets without a time of their own (`count_borrowed`) no rate of any bin is known.
+Packets without a time of their own (`count_borrowed`) leave no bin's rate known.
 
-The fact `shortest_bins` and the model `paced_throughput` of the report say the same in SQL, for
+The fact `shortest_bins` and the model `paced_throughput` of the report compute the same in SQL, for
 many captures at once.
 """
 
@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: An Ethernet network carries a TCP payload of so many bytes in a packet, unless a host announced
-#: more, with at most so many bytes of headers and options before it.
+#: The most TCP payload bytes in a packet on Ethernet, unless a host announced more, and the most
+#: bytes of headers and options before them.
 LEAST_MSS, HEADERS = 1460, 140
-#: A host that has more to send waits no longer: of a longer silence so much counts for the rate.
+#: A host with more to send is not silent for longer; only this much of a silence enters the rate.
 SILENCE_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class Merged:
-    """The largest merged packet of a direction, and the bins for which it leaves a rate known.
+    """The largest merged packet of a direction, and the shortest bins whose rate it leaves known.
 
     Attributes:
         largest_bytes: Its length.
-        shortest_ns: The shortest time whose rate is known: it takes so long at the rate of its way.
+        shortest_ns: The shortest time whose rate is known: its duration at its direction's rate.
     """
 
     largest_bytes: int
@@ -41,7 +41,7 @@ def count_borrowed(captures: pl.DataFrame) -> int:
 
 
 def is_local() -> pl.Expr:
-    """Whether a host sends a row's packets to itself: no network carries them."""
+    """Returns whether a host sends a row's packets to itself: no network carries them."""
     import polars as pl
 
     return (pl.col("src_ip") == pl.col("dst_ip")) | pl.any_horizontal(
@@ -52,16 +52,16 @@ def is_local() -> pl.Expr:
 def find_merged(
     captures: pl.DataFrame, flows: pl.DataFrame, bins: pl.DataFrame, own_addresses: list[str]
 ) -> dict[str, Merged]:
-    """The merged packets of each direction, out of the host or in, that has some.
+    """Finds the merged packets of each direction, out of the host or in, that has some.
 
-    A merged packet passed at once at the capture point and took its time on the wire, at the rate
-    of its way. Silences are no part of that rate: they may last for years where a clock was set.
+    A merged packet passes the capture point at once and takes its time on the wire, at the rate of
+    its direction. Silences are no part of that rate: they may last years where a clock was set.
 
     Args:
         captures: The table `captures`.
         flows: The table `flows`.
         bins: The table `throughput`.
-        own_addresses: Those of the host that captured.
+        own_addresses: Addresses of the capturing host.
     """
     import polars as pl
 
@@ -86,7 +86,7 @@ def find_merged(
             pl.col("first_time").dt.epoch("ns").min(), pl.col("last_time").dt.epoch("ns").max()
         ).row(0)
         span, wire = times[1] - times[0] - _sum_silences(own_bins), int(own["wire_bytes"].sum())
-        # Nothing shows at which rate a lone packet passed.
+        # A lone packet shows no rate.
         found[way] = Merged(largest, -(-largest * span // wire) if span > 0 else _span_ns(bins))
     return found
 
@@ -96,7 +96,7 @@ def _find_largest(flows: pl.DataFrame, bins: pl.DataFrame) -> int:
 
     if "largest_packet_bytes" in flows.columns:
         return int(flows["largest_packet_bytes"].max() or 0)  # type: ignore[arg-type]
-    # Older tables lack it: it is at least as long as the mean of a bin.
+    # Older tables lack the column; the largest packet is at least as long as a bin's mean.
     mean = bins.filter(pl.col("packets") > 0).select(pl.col("wire_bytes") // pl.col("packets"))
     return int(mean.to_series().max() or 0)  # type: ignore[arg-type]
 
@@ -115,13 +115,13 @@ def _sum_silences(bins: pl.DataFrame) -> int:
 
 
 def spread_merged(bins: pl.DataFrame, merged: Merged | None) -> pl.DataFrame:
-    """Spreads merged packets over the time since the packet before them; bins with `start_ns`.
+    """Spreads merged packets over the time since the previous ones; bins with `start_ns`.
 
-    A packet is spread over the shortest time whose rate is known at most, the first over all of it.
+    A packet is spread over at most the shortest time whose rate is known, the first over all of it.
 
     Args:
-        bins: Of the table `throughput`, with one way of a host.
-        merged: What is known of its merged packets, if it has some.
+        bins: Rows of the table `throughput`, of one direction of a host.
+        merged: Its largest merged packet, if it has any.
     """
     import polars as pl
 
@@ -130,7 +130,7 @@ def spread_merged(bins: pl.DataFrame, merged: Merged | None) -> pl.DataFrame:
     )
     if merged is None:
         return frame
-    # A bin of less than half of the largest packet stays as it is.
+    # A bin with less than half of the largest packet stays as it is.
     large = (2 * pl.col("wire_bytes") >= merged.largest_bytes) & ~is_local()
     since = pl.col("start_ns").diff().over("src_ip", "dst_ip", "is_large", order_by="start_ns")
     most = (merged.shortest_ns + pl.col("bin_ns") - 1) // pl.col("bin_ns")

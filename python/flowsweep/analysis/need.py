@@ -12,13 +12,13 @@ from flowsweep import numbers
 from flowsweep.analysis import noise, slowdown, thresholds
 from flowsweep.experiment.axes import AXES
 
-# A bracket over at most this many gaps between tried points is an answer. One over more gaps is an
-# answer if its ends are at most this factor apart: two steps of the usual sweep, by 4 each.
+# A bracket of at most this many gaps between tried points is an answer. A longer one is an answer
+# if its ends are at most this factor apart: two steps of the usual sweep, by 4 each.
 MAX_GAPS = 2
 MAX_FACTOR = 16.0
-# From here on the baseline's own spread is the reason why the crossing is unknown.
+# Above this, the baseline's own spread is given as the reason why a crossing is unknown.
 MAX_VARIATION = 0.10
-# Tried points that are further apart than this factor are printed before the number between them.
+# A bracket whose ends differ by at most this factor is narrow enough.
 FAR = 1.5
 TOO_FEW = "where an interval needs"
 #: States of a threshold whose estimate is stated.
@@ -34,7 +34,7 @@ class Threshold:
         state: found, one-sided, never, at once, not monotone, cannot tell.
         easier: Tried point next to the crossing on the mild side.
         harder: Tried point next to the crossing on the hard side.
-        first_reached: First tried point whose median is at the level (the paper's way).
+        first_reached: First tried point whose median reaches the level (the paper's way).
         runs_beside: Fewest valid runs at the two points beside the crossing and the baseline.
         noise: What its intervals rest on: pooled, or each point's own runs.
         spread: Standard deviation of a run as a share of its time, where noise is pooled.
@@ -67,11 +67,11 @@ class Points:
     Attributes:
         axis: rtt, rate, or another axis with a mild end (loss, jitter, queue, buffer).
         x: Measured RTT (ms) or rate (Mbit/s, infinite where not limited).
-        is_off: Whether the point misses what was asked.
-        without_runs: Values that were tried and have no valid run; they have no point.
-        unit: Of the values; None for the axis' own.
-        is_time: Whether what gets worse is the completion time.
-        named: What the tried points are called by, where that is not `x`.
+        is_off: Whether each point misses its requested value.
+        without_runs: Tried values that have no valid run, and so no point.
+        unit: Unit of the values; None for that of the axis.
+        is_time: Whether the outcome is the completion time.
+        named: The values by which the tried points are named, if not `x`.
     """
 
     axis: str
@@ -85,31 +85,31 @@ class Points:
 
     @property
     def tried(self) -> Sequence[float]:
-        """The values by which the points are called."""
+        """The values by which the points are named."""
         return self.named or self.x
 
     @property
     def grows(self) -> bool:
-        """Whether a larger value is harder, as of RTT and loss; a smaller one is, of rates."""
+        """Whether a larger value is harder, as for RTT and loss, rather than a smaller one."""
         return _is_growing(self.axis)
 
     @property
     def hardness(self) -> thresholds.Floats:
         """RTT, or 1/rate: in these the completion time is close to a straight line.
 
-        Of loss and jitter the value, of queues and buffers its inverse: an assumption.
+        For loss and jitter it is the value, for queues and buffers the inverse: an assumption.
         """
         values = np.array(self.x, dtype=np.float64)
         return values if self.grows else 1.0 / values
 
 
 def threshold(points: Points, level: float) -> Threshold:
-    """What the runs of a line say of where it crosses one level."""
+    """Finds where a line crosses one level, as far as its runs show."""
     line = points.line
     medians, fitted = line.medians, thresholds.monotone(line.medians, line.weights)
     crossing = thresholds.crossing(points.hardness, fitted, level)
     last_below, first_above = thresholds.bracket(line.intervals, level)
-    # Nothing is sure of a point without a valid run, nor of what lies beyond it.
+    # No point beyond one without valid runs is certain to be below the level.
     last_below = min(last_below, _before_a_gap(points))
     above = np.flatnonzero(medians >= level)
     common = Threshold(
@@ -149,14 +149,14 @@ def threshold(points: Points, level: float) -> Threshold:
 
 
 def _noise(line: slowdown.Line) -> dict[str, Any]:
-    """What the intervals of a line rest on."""
+    """Returns what the intervals of a line rest on."""
     if isinstance(line.noise, str):
         return {"noise": "own", "noise_reason": line.noise}
     return {"noise": "pooled", "spread": line.noise.spread}
 
 
 def _judge(points: Points, common: Threshold, ends: tuple[int, int], level: float) -> Threshold:
-    """A threshold as far as its bracket shows it."""
+    """Sets the state of a threshold, or the reason why it is unknown, by its bracket."""
     last_below, first_above = ends
     if any(points.is_off[index] for index in ends if 0 <= index < len(points.x)):
         return replace(common, reason=EMULATOR_OFF)
@@ -171,20 +171,20 @@ def _judge(points: Points, common: Threshold, ends: tuple[int, int], level: floa
         is_single = thresholds.crossing_count(points.line.medians, level) == 1
         if common.runs_beside < slowdown.MIN_RUNS and common.noise == "own" and is_single:
             return replace(common, state="found", low=None, high=None)
-    # A point whose whole interval lies beyond 10 % shows that the baseline is known well enough.
+    # A point whose whole interval is above +10 % shows that the baseline is known well enough.
     is_sure = points.line.intervals[:, 0].max() >= 1 + MAX_VARIATION
     noise_reason = None if is_sure else _describe_noise(points)
     return replace(common, reason=noise_reason or _describe_undecided(points, ends, level))
 
 
 def _before_a_gap(points: Points) -> int:
-    """The hardest point with no milder one that lacks valid runs."""
+    """Returns the index of the hardest point that no point without valid runs precedes."""
     missing = [value if points.grows else 1 / value for value in points.without_runs]
     return int(np.searchsorted(points.hardness, min(missing, default=np.inf))) - 1
 
 
 def _interval(points: Points, ends: tuple[int, int]) -> tuple[float | None, float | None]:
-    """The tried points of a bracket, the smaller value first; None where it is open."""
+    """Returns the tried points of a bracket, the smaller value first; None for an open end."""
     last_below, first_above = ends
     mild = _to_finite(points.tried[last_below]) if last_below >= 0 else None
     hard = points.tried[first_above] if first_above < len(points.x) else None
@@ -192,7 +192,7 @@ def _interval(points: Points, ends: tuple[int, int]) -> tuple[float | None, floa
 
 
 def _is_wide(points: Points, ends: tuple[int, int]) -> bool:
-    """Whether a closed bracket is too wide: the runs cannot tell the points inside it apart."""
+    """Returns whether a closed bracket is too wide: its runs do not separate the points inside."""
     last_below, first_above = ends
     hard, mild = points.hardness[first_above], points.hardness[last_below]
     return bool(first_above - last_below > MAX_GAPS and hard > MAX_FACTOR * mild)
@@ -207,7 +207,7 @@ def _describe_noise(points: Points) -> str | None:
 
 
 def _describe_undecided(points: Points, ends: tuple[int, int], level: float) -> str:
-    """The point that leaves a bracket open: the least sure of those inside it."""
+    """Describes the point that leaves a bracket open: the least certain one inside it."""
     inside = range(ends[0] + 1, ends[1])
     if points.without_runs and ends[0] == _before_a_gap(points):
         choose = min if points.grows else max
@@ -229,7 +229,7 @@ def _describe_undecided(points: Points, ends: tuple[int, int], level: float) -> 
 
 
 def _describe_fall(points: Points, falls: Sequence[slowdown.Fall]) -> str:
-    """The deepest fall in words."""
+    """Describes the deepest fall."""
     medians = points.line.medians
     deepest = max(falls, key=lambda fall: medians[fall.slower] / medians[fall.faster])
     return (
@@ -248,7 +248,7 @@ def _describe_point(points: Points, index: int) -> str:
 
 
 def _write_value(points: Points, value: float) -> str:
-    """A value of the axis with its unit; without one it is a share."""
+    """Formats a value of the axis with its unit; without a unit it is a share."""
     if not np.isfinite(value):
         return "no limit"
     unit = AXES[points.axis].columns[0].unit if points.unit is None else points.unit
@@ -260,7 +260,7 @@ def _is_growing(axis: str) -> bool:
 
 
 def _x(axis: str, hardness: float) -> float:
-    """The value of a hardness; ends that the sweep does not bound become 0 or infinite."""
+    """Converts a hardness to a value of the axis; 0 and below become 0 or infinity."""
     if _is_growing(axis):
         return hardness if hardness > 0 else 0.0
     if hardness <= 0:

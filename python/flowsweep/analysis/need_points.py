@@ -43,12 +43,12 @@ COLUMNS = {
 
 
 def rows(needs: Sequence[Row], runs: Sequence[Row]) -> list[tuple[Any, ...]]:
-    """The rows of the table.
+    """Returns the rows of the table.
 
     Args:
         needs: `outcome, relation, limit_value, unit`.
-        runs: `outcome, unit, app, problem, point, value` of each valid run, warm-up apart, at every
-            point; sorted by these.
+        runs: `outcome, unit, app, problem, point, value` of each valid run, without warm-up, at
+            every point; sorted by these.
     """
     stated = {row["outcome"]: row for row in needs}
     found: list[tuple[Any, ...]] = []
@@ -79,7 +79,7 @@ def rows(needs: Sequence[Row], runs: Sequence[Row]) -> list[tuple[Any, ...]]:
 
 
 def _judge(values: Sequence[float], limit: Limit, unit: str, pooled: noise.Noise | str) -> Row:
-    """Says whether the outcome of one point keeps a stated limit, by its interval."""
+    """Judges by its interval whether the outcome of one point keeps a limit."""
     bound = limit.in_unit(unit)
     row: Row = {
         "value": statistics.median(values) if values else None,

@@ -1,17 +1,17 @@
-"""The scatter of repeated runs at the points of a line, moderated by that of all of them.
+"""Estimates how repeated runs scatter at each point of a line, moderated by all its points.
 
-Three runs say little of how much times scatter; those of all points together say much more. So the
-variance of each point is drawn towards the common one (empirical Bayes: Smyth, "Linear models and
-empirical Bayes methods for assessing differential expression in microarray experiments", Stat.
-Appl. Genet. Mol. Biol. 3, 2004, section 4). Smyth estimates for how many runs the common variance
-counts; the few points of a line do not show that, and a fixed number does as well. A point that
-clearly scatters more than the others is left with its own variance, and the others without it.
+Three runs show little of how much times scatter; those of all points together show much more. So
+the variance of each point is drawn towards the common one (empirical Bayes: Smyth, "Linear models
+and empirical Bayes methods for assessing differential expression in microarray experiments", Stat.
+Appl. Genet. Mol. Biol. 3, 2004, section 4). Smyth estimates how many runs the common variance is
+worth; the few points of a line do not show that, and a fixed number does as well. A point that
+clearly scatters more than the others keeps its own variance, which the common one leaves out.
 Everything is computed on logarithms of times.
 
 A slowdown shifts these logarithms. Its interval is that of a difference of two means, by Student's
-t with Welch's degrees of freedom; the mean of three runs varies less than their median. Where a run
-is an outlier, the median takes the mean's place, and one slow run does not count for more than 2.5
-standard deviations in its point's variance.
+t with Welch's degrees of freedom; the mean of three runs varies less than their median. If a run is
+an outlier, the median takes the mean's place, and one slow run counts for at most 2.5 standard
+deviations in its point's variance.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ Floats = NDArray[np.float64]
 
 MIN_RUNS = 2
 MIN_POINTS = 3
-#: The common variance counts for so many degrees of freedom: as much as three runs.
+#: The degrees of freedom that the common variance is worth: those of three runs.
 WEIGHT = 2
-#: A point whose variance is more than this many times that of the others is left with its own. It
-#: counts as one of four degrees of freedom at least: chance alone leaves one in 10 to 20 quiet
-#: points of three runs with its own, whose intervals would be twice as wide with two degrees.
+#: A point whose variance is more than this many times that of the others keeps its own, with at
+#: least four degrees of freedom: chance alone does this to one in 10 to 20 quiet points of three
+#: runs, whose intervals would be twice as wide with two degrees.
 OWN_VARIANCE = 3.0
 LEAST_OWN_FREEDOM = 4
-#: Each end of an interval is wrong in so many cases, by the t distribution. The moderated variance
-#: is an estimate too: 95 % of the intervals of made sweeps hold so (tests/truth/intervals.py).
+#: The probability that one end of an interval is wrong, by the t distribution. The moderated
+#: variance is an estimate too: so 95 % of the intervals of synthetic sweeps are right
+#: (tests/truth/intervals.py).
 TAIL = 0.0125
-#: In standard deviations: from where a run is an outlier, and for how much one counts.
+#: In standard deviations: the distance from which a run is an outlier, and how much one counts.
 OUTLIER, WINSOR = 4.0, 2.5
 # If two runs are further apart than this many standard deviations, one of them is an outlier, and
-# nothing shows which: their point is as unsure as if it had one run.
+# nothing shows which: their point is as uncertain as one with a single run.
 MOST_APART = 3 * 2**0.5
-# Half of all differences of two standard normal values are below it.
+# The median absolute difference of two standard normal values.
 HALF_OF_DIFFERENCES = 0.9539
 
 
@@ -53,11 +54,11 @@ class Noise:
     """How the times of one line scatter.
 
     Attributes:
-        variance: Of the logarithm of a time, common to the points that have none of their own.
+        variance: Variance of the log of a time, common to the points that do not keep their own.
         squares: Sum of the squared deviations of all points.
-        freedom: Runs less points, of all points together.
-        spread: Standard deviation of one run, as a share of its time; of the inner half, so that
-            outliers do not count.
+        freedom: Runs less points, over all points.
+        spread: Standard deviation of one run, as a share of its time; from the median difference of
+            two runs, so that outliers do not count.
     """
 
     variance: float
@@ -66,9 +67,9 @@ class Noise:
     spread: float
 
     def compared(self, times: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
-        """95 % interval of the time of one point divided by that of another.
+        """Returns the 95 % interval of the time of one point divided by that of another.
 
-        It holds the ratio of the medians. With too few runs it is 0 and infinite.
+        It contains the ratio of the medians. With too few runs it is 0 and infinity.
         """
         if not (self._explains(times) and self._explains(others)):
             return 0.0, math.inf
@@ -84,9 +85,9 @@ class Noise:
         return min(low, median_ratio), max(high, median_ratio)
 
     def interval(self, times: Sequence[float]) -> tuple[float, float]:
-        """95 % interval of the time of a point, which holds the median of its runs.
+        """Returns the 95 % interval of a point's time, which contains the median of its runs.
 
-        With too few runs it is 0 and infinite.
+        With too few runs it is 0 and infinity.
         """
         if min(times) <= 0 or not self._explains(times):
             return 0.0, math.inf
@@ -97,7 +98,7 @@ class Noise:
         return min(low, median), max(high, median)
 
     def _explains(self, times: Sequence[float]) -> bool:
-        """Whether the runs of a point are as sure as their number says."""
+        """Returns whether a point has three runs, or two that are not too far apart."""
         if len(times) > MIN_RUNS:
             return True
         apart = np.log(max(times) / min(times))
@@ -114,7 +115,7 @@ class Noise:
             freedom += WEIGHT
             variance = (WEIGHT * self.variance + squares) / freedom
         if np.abs(logs - median).max() > OUTLIER * spread:
-            # The variance of the median of many normal values; of few it is less.
+            # The variance of the median of many normal values; for few it is less.
             return _Mean(median, variance / runs * math.pi / 2, freedom)
         return _Mean(float(logs.mean()), variance / runs, freedom)
 
@@ -129,10 +130,10 @@ class _Mean:
 
 
 def pool(groups: Sequence[Sequence[float]]) -> Noise | str:
-    """The noise of a line, or why the points' variances cannot be compared.
+    """Pools the noise of a line, or returns why the points' variances cannot be compared.
 
     Args:
-        groups: Times (s) of the runs of each point, the baseline among them.
+        groups: Times (s) of the runs of each point, including the baseline.
     """
     kept = [times for times in groups if len(times) >= MIN_RUNS]
     if len(kept) < MIN_POINTS:
@@ -151,25 +152,25 @@ def pool(groups: Sequence[Sequence[float]]) -> Noise | str:
 
 
 def _is_apart(squares: float, freedom: int, all_squares: float, all_freedom: int) -> bool:
-    """Whether the variance of a point is far above that of the others together."""
+    """Returns whether the variance of a point is far above that of the others together."""
     others = (all_squares - squares) / (all_freedom - freedom)
     return squares / freedom > OWN_VARIANCE * others
 
 
 def _spread(logs: Sequence[Floats]) -> float:
-    """Standard deviation by the median distance of two runs of a point (Shamos 1976)."""
+    """Estimates the standard deviation by the median distance of two runs (Shamos 1976)."""
     distances = [np.abs(one[:, None] - one[None, :])[np.triu_indices(len(one), 1)] for one in logs]
     return float(np.median(np.concatenate(distances))) / HALF_OF_DIFFERENCES
 
 
 def _own_spread(logs: Floats, spread: float) -> float:
-    """The spread of a point's own runs where several lie apart: those are no outliers."""
+    """Returns the common spread, or the point's own if several of its runs lie far out."""
     outside = np.abs(logs - np.median(logs)) > WINSOR * spread
     return max(spread, _spread([logs])) if np.count_nonzero(outside) > 1 else spread
 
 
 def _squares(logs: Floats, spread: float) -> float:
-    """Sum of squared deviations from the mean; an outlier counts for `WINSOR` of them."""
+    """Sums squared deviations from the mean; an outlier counts for `WINSOR` standard deviations."""
     median, reach = np.median(logs), WINSOR * _own_spread(logs, spread)
     drawn_in = np.clip(logs, median - reach, median + reach)
     return float(((drawn_in - drawn_in.mean()) ** 2).sum())

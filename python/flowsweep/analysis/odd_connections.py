@@ -1,7 +1,7 @@
-"""Counts connections that look recorded twice, or of which one direction is missing.
+"""Counts connections that look recorded twice, or that lack one direction.
 
-`flowsweep show` uses these counts; `reports/facts/odd_connections.sql` makes the same ones for the
-report.
+`flowsweep show` uses these counts; `reports/facts/odd_connections.sql` computes the same ones for
+the report.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def count(flows: pl.DataFrame) -> dict[str, int]:
         flows: The table `flows`.
 
     Returns:
-        `one_way_connections` have packets of one direction alone, and more than attempts;
-        `translated_connections` have the sizes and times of another one, and another address at
+        `one_way_connections` have packets in one direction alone, and not only SYN and RST;
+        `translated_connections` have the sizes and times of another one, and a different address at
         one end; `simultaneous_connections` begin before an earlier one on the same ports ended;
         `alike_connections` have the sizes and the duration of the one before on the same ports.
     """
@@ -48,7 +48,7 @@ def count(flows: pl.DataFrame) -> dict[str, int]:
         before=pl.col("sizes").shift(1).over(ENDS),
         longer=(pl.col("last_time") - pl.col("first_time")).diff().over(ENDS),
     )
-    # A recording keeps the times; a refused connection looks like any other attempt.
+    # A second recording has the same duration. Refused connections are alike anyway: no payload.
     is_alike = (
         (pl.col("payload_bytes") > 0)
         & (pl.col("sizes") == pl.col("before"))
@@ -73,7 +73,7 @@ def count_reused_ports(flows: pl.DataFrame) -> int:
 
 
 def _describe_connections(flows: pl.DataFrame) -> pl.DataFrame:
-    """Makes one row per connection, in order of their beginning."""
+    """Returns one row per connection, in the order in which they began."""
     import polars as pl
 
     rows = flows.with_columns(

@@ -1,8 +1,8 @@
 """Predicts peaks between the sites from those at fewer ranks: the table `rank_fits`.
 
-The model is a fixed rate per rank, as Maassen et al. found it (figure 5). A number of ranks that
-was tried is predicted from the runs with fewer alone, so that the model is tested where it was not
-fitted; beyond the most, twice and four times as many are predicted from all.
+The model is a fixed rate per rank, as Maassen et al. found it (figure 5). Each tried number of
+ranks is predicted from the runs with fewer alone, so that the model is tested where it was not
+fitted; twice and four times the largest number are predicted from all runs.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ COLUMNS = {
     "high_mbit_s": "double",
     "direction_predicted_mbit_s": "double",
 }
-#: Multiples of the most ranks that were tried.
+#: Predicted multiples of the largest number of ranks that was tried.
 BEYOND = (2, 4)
 PROBABILITY = 0.975
 
 
 def rows(runs: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """The rows of the table.
+    """Returns the rows of the table.
 
     Args:
         runs: `app, problem, ranks, peak_mbit_s, direction_peak_mbit_s` of each run on a line that
-            varies the ranks alone, sorted by these.
+            varies only the ranks, sorted by these.
     """
     found: list[tuple[Any, ...]] = []
     for key, group in itertools.groupby(runs, key=lambda run: (run["app"], run["problem"])):

@@ -1,7 +1,7 @@
 """Computes the ratio of the completion times of two points, with its interval.
 
-Intervals rest on the scatter of all points together (flowsweep.analysis.noise); where they are too
-few, each pair is left with its own runs, by standard errors of medians and Student's t
+Intervals rest on the scatter of all points together (flowsweep.analysis.noise). If there are too
+few points, each pair has only its own runs, by standard errors of medians and Student's t
 (flowsweep.analysis.slowdown).
 """
 
@@ -39,7 +39,7 @@ class Ratio:
 
 
 def ratios(times: Mapping[Key, Sequence[float]], pairs: Sequence[tuple[Key, Key]]) -> list[Ratio]:
-    """The ratio of each pair.
+    """Returns the ratio of each pair.
 
     Args:
         times: Completion times (s) of the runs of each point, at least one.

@@ -11,7 +11,7 @@ NAKS = ("sequence_nak_packets", "rnr_nak_packets", "other_nak_packets")
 
 
 def summarise(pairs: pl.DataFrame) -> dict[str, Any]:
-    """Sums over the table `rdma`; empty where it has no row.
+    """Sums up the table `rdma`; empty if it has no rows.
 
     `rtt_ns` is the mean of all samples in ns, None without samples.
     """

@@ -1,7 +1,7 @@
 """Proposes the points that would narrow the brackets of thresholds most.
 
 A threshold lies between two tried points. The next point halves that bracket: in the logarithm of
-RTT or rate, because a bracket counts by the ratio of its ends; in the value itself where one end
+RTT or rate, because a bracket is judged by the ratio of its ends; in the value itself where one end
 is 0, which has no logarithm (no loss, no jitter). Where points inside the bracket were tried
 already and the runs cannot tell them apart, the gap around the estimate is halved, as long as it
 is wide enough for another point to differ from its neighbours.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 LINE = ("app", "problem", "axis", "unit", "buffer_bytes")
-#: Two tried points that are closer than this factor get more runs rather than a third between.
+#: Two tried points that are closer than this factor get more runs rather than a third between them.
 NEAR = 1.2
 #: A proposed value within this share of a tried one counts as tried.
 SAME = 0.02
@@ -33,15 +33,15 @@ class Proposal:
     """A point to try.
 
     Attributes:
-        app: Of the line of the sweep.
-        problem: Of the line.
+        app: Application of the line of the sweep.
+        problem: Problem of the line.
         axis: What the line varies.
-        unit: Of its values.
-        buffer_bytes: Of the line.
-        better: Whether less or more of its outcome is.
-        value: In the unit of the axis' column, as would be asked for; three significant figures.
-        between: Tried values, as asked for, next to it, the smaller one first.
-        bracket: Ends of the widest bracket that it narrows, as asked for.
+        unit: Unit of its values.
+        buffer_bytes: Buffer of the line.
+        better: Whether less or more of its outcome is better.
+        value: The value to request, in the unit of the axis' column; three significant figures.
+        between: The requested values on both sides of it, the smaller one first.
+        bracket: Ends of the widest bracket that it narrows, as requested values.
         levels: Slowdowns whose thresholds it narrows.
     """
 
@@ -63,7 +63,7 @@ class Proposal:
 
     @property
     def factor_after(self) -> float:
-        """The ratio at most once the point has been decided, on whichever side it falls."""
+        """The largest ratio once the point is decided, on whichever side the threshold lies."""
         low, high = self.bracket
         return max(_factor((low, self.value)), _factor((self.value, high)))
 
@@ -83,7 +83,7 @@ class Left:
 def proposals(
     thresholds: Iterable[Row], points: Sequence[Row], target: float = FAR
 ) -> tuple[list[Proposal], list[Left]]:
-    """The points to try next, those of the widest brackets first, and what is left as it is.
+    """Returns the points to try next, widest brackets first, and thresholds without a proposal.
 
     Args:
         thresholds: Rows of the queries `thresholds` and `axis_thresholds`.
@@ -110,7 +110,7 @@ def proposals(
 
 
 def _proposal(row: Row, line: Sequence[Row], target: float) -> Proposal | str:
-    """The point that halves the bracket of a threshold, or why there is none."""
+    """Returns the point that halves the bracket of a threshold, or why there is none."""
     ends = _bracket(row)
     if isinstance(ends, str):
         return ends
@@ -143,7 +143,7 @@ def _proposal(row: Row, line: Sequence[Row], target: float) -> Proposal | str:
 
 
 def _bracket(row: Row) -> tuple[float, float] | str:
-    """The tried points on both sides of a threshold, the smaller value first, or why not."""
+    """Returns the tried points around a threshold, smaller value first, or why there are none."""
     if row["state"] == "never":
         return "it was not reached: only a harder point could show where"
     if row["state"] == "not monotone":
@@ -156,7 +156,7 @@ def _bracket(row: Row) -> tuple[float, float] | str:
 
 
 def _find_asked(measured: float, line: Sequence[Row]) -> float | None:
-    """The value that was asked for at the point with this measured value."""
+    """Returns the requested value of the point nearest to this measured value."""
     known = [one for one in line if one["x"] is not None and one["x_asked"] is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""Finds the sequence numbers of one TCP connection over time, as tcptrace's time-sequence graph."""
+"""Finds the sequence numbers of a TCP connection over time, like tcptrace's time-sequence graph."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = (NEW, AGAIN, FILLING, OUTSIDE)
 SYN, RST = 0x02, 0x04
 #: The sequence number returns to 0 here.
 WRAP = 1 << 32
-#: No window is as wide (RFC 7323 2.3): a larger step is an acknowledgement of something else.
+#: No window is this wide (RFC 7323 2.3): a larger step acknowledges something else.
 WIDEST_WINDOW = 1 << 30
 
 _PACKETS = """
@@ -36,17 +36,17 @@ where connection = $connection and seq is not null
 
 @dataclass(frozen=True)
 class Side:
-    """One end of a connection, and what it sent. Bytes count from its first payload byte, 0.
+    """One end of a connection, and what it sent. Its first payload byte has the number 0.
 
-    Without a captured SYN they count from its first captured segment. Times are in ns since the
+    Without a captured SYN its first captured segment begins at 0. Times are in ns since the
     first packet of the connection.
 
     Attributes:
         sender: Address and port.
         receiver: Address and port.
-        segments: Segments with payload: `time_ns`, `low`, `high` (behind its last byte), `kind`.
-        acknowledged: What the receiver had acknowledged from a time on: `time_ns`, `high`.
-        windows: The end of the receiver's window from a time on: `time_ns`, `high`.
+        segments: Segments with payload: `time_ns`, `low`, `high` (after its last byte), `kind`.
+        acknowledged: The end of the acknowledged bytes from each time on: `time_ns`, `high`.
+        windows: The end of the receiver's window from each time on: `time_ns`, `high`.
     """
 
     sender: str
@@ -64,12 +64,12 @@ class Side:
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection.
+    """A TCP connection as both of its ends.
 
     Attributes:
         number: Its number in the capture.
         last_ns: Time of its last packet, in ns since the first.
-        sides: The initiator's, and the other.
+        sides: The initiator's side, then the responder's.
     """
 
     number: int
@@ -83,8 +83,8 @@ def read(
     """Reads one TCP connection of a capture.
 
     Args:
-        files: Files that are one capture.
-        connection: Its number, as in `flows`; the one with most payload if it is None.
+        files: Files of one capture.
+        connection: Its number, as in `flows`; None: the one with the most payload.
         settings: How the capture is read.
 
     Raises:
@@ -103,7 +103,7 @@ def read(
         packets = pl.DataFrame(database.sql(_PACKETS, params={"connection": number}))
     start_ns = min(packets["time_ns"], default=0)
     packets = packets.with_columns(pl.col("time_ns") - start_ns).with_row_index("place")
-    # Where acknowledgements are missing from a capture, the windows that it has are too old.
+    # Where a capture lacks acknowledgements, its windows are too old.
     wild = flows.filter(pl.col("outside_window_packets") > 0, connection=number)["direction"]
     one_way = {way: packets.filter(direction=way) for way in ("forward", "backward")}
     sides = [
@@ -150,7 +150,7 @@ def _collect_side(
         ends: Sender and receiver.
         own: The sender's packets.
         other: The receiver's packets.
-        has_wild: Whether some of its segments lie outside the window.
+        has_wild: Whether some of the sender's segments lie outside the window.
     """
     import polars as pl
 
@@ -170,7 +170,7 @@ def _collect_side(
         # a SYN takes the number before the first byte (RFC 9293 3.4)
         low=low + (own["tcp_flags"] & SYN > 0).cast(pl.Int64),
         payload="payload_bytes",
-        # Text in a RST is no data of the stream (RFC 9293 3.5.3).
+        # Text in a RST is not data of the stream (RFC 9293 3.5.3).
         is_reset=own["tcp_flags"] & RST > 0,
     ).filter((pl.col("payload") > 0) & ~pl.col("is_reset"))
     segments = segments.select("place", "time_ns", "low", high=pl.col("low") + pl.col("payload"))
@@ -201,7 +201,7 @@ def _find_origin(own: pl.DataFrame, other: pl.DataFrame) -> int:
 
 
 def _unwrap(numbers: pl.Series, origin: int) -> pl.Series:
-    """Converts sequence numbers to bytes behind `origin`, from below 0 to above 2^32."""
+    """Converts sequence numbers to bytes after `origin`, from below 0 to above 2^32."""
     import polars as pl
 
     before = numbers.shift(1, fill_value=origin)
@@ -230,8 +230,8 @@ def _classify(segments: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
 
 
 def _judge_odd(odd: pl.DataFrame) -> list[str]:
-    """Determines the kinds of segments that do not begin where all before them end (`top`)."""
-    # Holes below `top`, in their order: the first byte of each, and the byte behind its last.
+    """Determines the kinds of segments that do not begin at `top`, the end of all earlier ones."""
+    # Holes below `top`, in order: the first byte of each, and the byte after its last.
     begins: list[int] = []
     ends: list[int] = []
     kinds = []
@@ -245,7 +245,7 @@ def _judge_odd(odd: pl.DataFrame) -> list[str]:
         missing = list(zip(begins[touched], ends[touched], strict=True))
         filled = sum(min(high, end) - max(low, begin) for begin, end in missing)
         seen = min(high, top) - low - filled
-        # A byte that probed a closed window does not make all that follows a repetition.
+        # A byte that probed a closed window must not make the whole segment a repetition.
         most = max((filled, FILLING), (high - max(low, top), NEW), (seen, AGAIN))
         kinds.append(most[1])
         rests = [rest for begin, end in missing for rest in ((begin, low), (high, end))]

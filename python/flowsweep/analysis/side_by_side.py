@@ -25,11 +25,11 @@ COLUMNS = {
 
 
 def rows(pairs: Sequence[dict[str, Any]], runs: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """The rows of the table.
+    """Returns the rows of the table.
 
     Args:
         pairs: `app, problem, axis, point, reference_point`, sorted by these.
-        runs: `outcome, app, problem, point, cost` of each run that counts, sorted.
+        runs: `outcome, app, problem, point, cost` of each used run, sorted.
     """
     costs: dict[str, dict[tuple[str, str], dict[int, list[float]]]] = {}
     for run in runs:

@@ -1,11 +1,11 @@
 """Computes median slowdowns from the completion times of repeated runs, with intervals.
 
 Where the line has enough points, intervals rest on the scatter of all its runs
-(flowsweep.analysis.noise). Else each point is left with its own runs, and its interval is that of
-the ratio of two medians: the standard error of a median comes from two of its order statistics, and
-two of them are compared by Student's t with Welch's degrees of freedom (Price and Bonett,
+(flowsweep.analysis.noise). Otherwise each point has only its own runs, and its interval is that of
+the ratio of two medians: the standard error of a median comes from two order statistics, and two
+medians are compared by Student's t with Welch's degrees of freedom (Price and Bonett,
 "Distribution-free confidence intervals for difference and ratio of medians", J. Statist. Comput.
-Simul. 72, 2002; t in the place of the normal distribution, because a sweep has few runs).
+Simul. 72, 2002; t instead of the normal distribution, because a sweep has few runs).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from flowsweep.analysis import noise, student
 
-# Two runs say next to nothing of their spread: two times that are equal by chance would look sure.
+# Two runs hardly show their spread: two times that are equal by chance would look certain.
 MIN_RUNS = 3
-# Each end of an interval is wrong in so many cases, so that 95 % of the intervals are right.
+# The probability that one end of an interval is wrong: 95 % of the intervals are right.
 ONE_SIDED = 0.025
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class Median:
 
     @classmethod
     def estimate(cls, times: Sequence[float]) -> Median:
-        """The median of at least one time (s)."""
+        """Estimates the median of at least one time (s)."""
         ordered = sorted(times)
         runs = len(ordered)
         middle = (ordered[(runs - 1) // 2] + ordered[runs // 2]) / 2
@@ -50,7 +50,7 @@ class Median:
         return cls(middle, math.log(ordered[runs - rank] / ordered[rank - 1]) / errors, runs)
 
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the median; 0 and infinite where its runs are too few."""
+        """Returns the 95 % interval of the median; 0 and infinity if its error is unknown."""
         if not math.isfinite(self.error):
             return 0.0, math.inf
         half = student.quantile(1 - ONE_SIDED, self.runs - 1) * self.error
@@ -58,7 +58,7 @@ class Median:
         return self.value / factor, self.value * factor
 
     def compared(self, other: Median, tail: float = ONE_SIDED) -> tuple[float, float]:
-        """Interval of this median divided by another; each end is wrong with probability `tail`."""
+        """Returns the interval of self / other; each end is wrong with probability `tail`."""
         own, its = self.error**2, other.error**2
         if not math.isfinite(own + its):
             return 0.0, math.inf
@@ -67,18 +67,18 @@ class Median:
             return ratio, ratio
         freedom = (own + its) ** 2 / (own**2 / (self.runs - 1) + its**2 / (other.runs - 1))
         half = student.quantile(1 - tail, freedom) * math.sqrt(own + its)
-        # An exponent above 709 is more than a double holds.
+        # A double overflows above the exponent 709.
         factor = math.exp(min(half, 700.0))
         return ratio / factor, ratio * factor
 
 
 @functools.cache
 def _rank(runs: int) -> tuple[int, float]:
-    """Which order statistic, counted from either end, gives a median's standard error.
+    """Chooses the order statistic, counted from either end, for a median's standard error.
 
     Returns:
-        Its rank, and how many standard errors lie between the two: the median lies between them
-        with the probability of a binomial distribution, whatever the times are like.
+        Its rank, and the distance between the two in standard errors: the probability that the
+        median lies between them is binomial, whatever the distribution of the times.
     """
     rank = max(1, round((runs + 1) / 2 - math.sqrt(runs)))
     outside = sum(math.comb(runs, number) for number in range(rank)) / 2**runs
@@ -87,7 +87,7 @@ def _rank(runs: int) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class Fall:
-    """A harder point that is surely faster than a milder one, by their indices."""
+    """The indices of a milder point and of a harder one that is significantly faster."""
 
     slower: int
     faster: int
@@ -100,7 +100,7 @@ class Line:
     Attributes:
         times: Completion times (s) of the valid runs of each point.
         baseline: Completion times (s) of the valid runs at the baseline.
-        baseline_index: The point that *is* the baseline, if one of `times` is.
+        baseline_index: Index of the baseline in `times`, if it is one of them.
     """
 
     times: Sequence[Sequence[float]]
@@ -120,7 +120,7 @@ class Line:
 
     @cached_property
     def intervals(self) -> Floats:
-        """95 % interval of each median slowdown: shape (points, 2); 0 and infinite if unknown.
+        """95 % interval of each median slowdown: shape (points, 2); 0 and infinity if unknown.
 
         The baseline has the slowdown 1 by definition.
         """
@@ -132,7 +132,7 @@ class Line:
 
     @cached_property
     def noise(self) -> noise.Noise | str:
-        """The noise of all points together, or why each point is left with its own runs."""
+        """The pooled noise of all points, or why each point has only its own runs."""
         apart = [self.baseline] if self.baseline_index is None else []
         return noise.pool([*apart, *self.times])
 
@@ -143,9 +143,9 @@ class Line:
 
     @cached_property
     def falls(self) -> list[Fall]:
-        """All pairs of points of which the harder one is surely faster.
+        """All pairs of points whose harder one is significantly faster.
 
-        All pairs are tried, so each gets its share of the 2.5 % (Bonferroni).
+        All pairs are tested, so each gets its share of the 2.5 % (Bonferroni).
         """
         pairs = list(combinations(range(len(self.times)), 2))
         return [

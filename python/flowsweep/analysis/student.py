@@ -6,17 +6,17 @@ import functools
 import math
 from statistics import NormalDist
 
-# Newton's method stops here; a double holds no more.
+# Newton's method stops at this relative step; a double is no more precise.
 PRECISION = 1e-14
 MOST_STEPS = 200
 
 
 @functools.lru_cache(maxsize=4096)
 def quantile(probability: float, freedom: float) -> float:
-    """The value that a t variable stays below with this probability.
+    """Returns the value that a t variable stays below with this probability.
 
-    The normal distribution's is below it, and Newton's method goes up from there without passing
-    it, as the distribution function is concave.
+    Newton's method starts at the normal quantile, which is lower, and does not overshoot, as the
+    distribution function is concave.
 
     Args:
         probability: From 0.5 to below 1.
@@ -32,7 +32,7 @@ def quantile(probability: float, freedom: float) -> float:
 
 
 def tail(value: float, freedom: float) -> float:
-    """The probability that a t variable is above `value` >= 0 (DLMF 8.17: incomplete beta)."""
+    """Returns the probability that a t variable is above `value` >= 0 (DLMF 8.17)."""
     x = freedom / (freedom + value**2)
     a, b = freedom / 2.0, 0.5
     if x < (a + 1.0) / (a + b + 2.0):
@@ -41,12 +41,12 @@ def tail(value: float, freedom: float) -> float:
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:
-    """The regularised incomplete beta function, by its continued fraction (DLMF 8.17.22)."""
+    """Returns the regularised incomplete beta function by continued fraction (DLMF 8.17.22)."""
     if x == 0:
         return 0.0
     log = a * math.log(x) + b * math.log1p(-x) - math.log(a)
     front = math.exp(log + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b))
-    # From the first term on (Lentz): the fraction, and its numerators' and denominators' ratios.
+    # Lentz's method: the fraction, and the ratios of successive numerators and denominators.
     fraction, over, under = 1.0, 1.0, 0.0
     for number in range(1, MOST_STEPS):
         half = number // 2

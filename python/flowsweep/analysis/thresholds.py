@@ -1,6 +1,6 @@
 """Finds where median slowdowns along an axis cross 1.1 or 1.5.
 
-What the runs show is a bracket of tried points, and nothing of what lies between two of them. An
+The runs show a bracket of tried points, and nothing about what lies between two of them. An
 estimate inside the bracket assumes more: a straight line in RTT and in 1/rate, because completion
 time is close to a + b * RTT and a + c / rate, through medians that are first made monotone (pool
 adjacent violators), because a harder network is not expected to make a program faster.
@@ -15,21 +15,21 @@ Floats = NDArray[np.float64]
 
 
 def bracket(intervals: Floats, level: float) -> tuple[int, int]:
-    """Between which points a line crosses the level.
+    """Finds the points between which a line crosses the level.
 
-    From the mildest point on, all up to the first index are surely below the level; from the
-    hardest back, all down to the second surely reach it. Each walk ends at the first point that is
-    not sure, so it is wrong only where one certain point deceives, the first beyond the crossing:
-    in 2.5 % of all sweeps, however many points there are (a fixed sequence of tests; Maurer,
-    Hothorn and Lehmacher 1995).
+    From the mildest to the first index, all points are significantly below the level; from the
+    second index to the hardest, all significantly reach it. Each walk ends at the first point
+    that is not significant, so it errs only if the first point beyond the crossing does: in 2.5 %
+    of all sweeps, however many points there are (a fixed sequence of tests; Maurer, Hothorn and
+    Lehmacher 1995).
 
     Args:
         intervals: Ends of each point's interval, mildest first: shape (points, 2).
-        level: The slowdown asked for.
+        level: The slowdown.
 
     Returns:
-        Indices; -1 where not even the mildest point is surely below, the number of points where
-        not even the hardest surely reaches the level.
+        Indices; -1 if not even the mildest point is significantly below the level, the number of
+        points if not even the hardest significantly reaches it.
     """
     below = intervals[:, 1] < level
     above = intervals[:, 0] >= level
@@ -39,9 +39,9 @@ def bracket(intervals: Floats, level: float) -> tuple[int, int]:
 
 
 def monotone(medians: Floats, weights: Floats) -> Floats:
-    """Non-decreasing least-squares fit of one curve.
+    """Fits a non-decreasing curve by least squares.
 
-    The closed form max over j <= i of min over k >= i of the weighted mean of j..k.
+    Closed form: max over j <= i of min over k >= i of the weighted mean of j..k.
     """
     points = len(medians)
     sums = np.concatenate([[0.0], np.cumsum(medians * weights)])
@@ -55,15 +55,15 @@ def monotone(medians: Floats, weights: Floats) -> Floats:
 
 
 def crossing(hardness: Floats, fitted: Floats, level: float) -> float:
-    """Where a monotone curve reaches `level`, in units of `hardness`.
+    """Finds where a monotone curve reaches `level`, in units of `hardness`.
 
     Args:
         hardness: RTT or 1/rate of the points, ascending.
         fitted: The curve at these points.
-        level: The slowdown asked for.
+        level: The slowdown.
 
     Returns:
-        -inf where already the mildest point is at the level, +inf where none is.
+        -inf if the mildest point already reaches the level, +inf if no point does.
     """
     reached = np.flatnonzero(fitted >= level)
     if not len(reached):
@@ -77,6 +77,6 @@ def crossing(hardness: Floats, fitted: Floats, level: float) -> float:
 
 
 def crossing_count(medians: Floats, level: float) -> int:
-    """How often the raw medians pass the level, in either direction."""
+    """Counts how often the raw medians pass the level, in either direction."""
     above = medians >= level
     return int(np.count_nonzero(above[1:] != above[:-1]))

@@ -8,19 +8,19 @@ instructions from Brian Toonen (MPICH-G2 developer), to 524288 in the RSL used t
 This was based on a measured RTT of 5ms." And: "all OS level TCP-stack parameters were left as
 standard." The link was "provisioned at 300Mbps".
 
-What we fitted: these two values do not make the times of table 1. A window of 524288 bytes at 5 ms
-fills 300 Mbit/s up to a round-trip time of 14 ms, so that 4 MB take 0.11 s at an added latency of 0
-to 8 ms, where the paper has 0.70 to 1.24 s, which grow with the latency from the first millisecond
-on. Times that grow so are those of a window of 62 kB (4 MB) to 68 kB (16 MB). Its round-trip time
-without latency comes out as 10.5 ms, or as the 5 ms that were measured and 5.5 ms more for every
-window, as of a stage that passes 90 Mbit/s: the table cannot tell which. `models` has the numbers.
-Why the window in effect was an eighth of what was asked for the paper does not say; with the limits
-of the system left as standard it may never have been granted.
+What we fitted: these two values do not give the times of table 1. A window of 524288 bytes fills
+300 Mbit/s up to a round-trip time of 14 ms, so 4 MB take 0.11 s at an added latency of 0 to 8 ms.
+The paper has 0.70 to 1.24 s, which grow with the latency from the first millisecond on, as with a
+window of 62 kB (4 MB) to 68 kB (16 MB). Its round-trip time without latency is then 10.5 ms, or the
+measured 5 ms and a further 5.5 ms for every window, as from a stage that passes 90 Mbit/s: the
+table cannot tell which. `models` has the numbers. The paper does not say why the window in effect
+was an eighth of the requested one; with the system's limits left as standard it may never have been
+granted.
 
-For the experiment, which needs a socket buffer of today's kernel and a round-trip time, `choose`
-takes runs at several of both and finds the pair whose times are nearest to one row of table 1, 4 MB
-without loss. No other cell is looked at. How far off those are then: `flowsweep query
-transfer_errors results/uklight`, and the report.
+The experiment needs a socket buffer of today's kernel and a round-trip time: `choose` takes runs at
+several values of both and finds the pair whose times are nearest to one row of table 1, 4 MB
+without loss. It uses no other cell. `flowsweep query transfer_errors results/uklight` and the
+report show how far off the other cells are.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ LATENCIES_MS = (0.0, 2.0, 4.0, 8.0, 16.0)
 ROW_S = (0.703, 0.860, 0.971, 1.242, 1.789)
 
 
-#: The same of 16 MB.
+#: The same for 16 MB.
 ROW_16_S = (2.618, 3.182, 3.590, 4.630, 6.576)
-#: As the paper says: bytes, ms, bit/s.
+#: The paper's values: bytes, ms, bit/s.
 STATED_WINDOW_BYTES, STATED_RTT_MS, RATE_BIT_S = 524_288, 5.0, 300e6
 
 
 def window_s(message_bytes: int, window_bytes: float, rtt_ms: float) -> float:
-    """Seconds of a message where each window waits for a round trip, or where the link is full.
+    """Returns the seconds of a message if each window takes a round trip, or the link is full.
 
     Args:
         message_bytes: Size of the message.
-        window_bytes: Bytes that may be on their way.
+        window_bytes: Bytes that may be in flight.
         rtt_ms: Round-trip time, added latency included.
     """
     windows = message_bytes / window_bytes
@@ -63,14 +63,14 @@ def window_s(message_bytes: int, window_bytes: float, rtt_ms: float) -> float:
 
 @dataclass(frozen=True)
 class Model:
-    """A window and a round-trip time without latency, and how far its times are from a row.
+    """A window, a round-trip time without latency, and the errors of the resulting times.
 
     Attributes:
-        says: Where the two come from.
+        says: Where window and round-trip time come from.
         message_mb: The row of table 1 without loss.
         window_bytes: Bytes per round-trip time.
         rtt_ms: Round-trip time without added latency.
-        errors: Time of the model over that of the paper, less 1, at each latency.
+        errors: Time of the model divided by that of the paper, less 1, at each latency.
     """
 
     says: str
@@ -81,7 +81,7 @@ class Model:
 
 
 def models() -> list[Model]:
-    """The paper's own values, its RTT with the best-fitting window, and the best fit of both.
+    """Returns the paper's values, its RTT with the best-fitting window, and the best fit of both.
 
     Best: least mean square of the relative errors.
     """
@@ -107,7 +107,7 @@ def models() -> list[Model]:
 
 @dataclass(frozen=True)
 class Choice:
-    """A socket buffer (bytes), the round-trip time without latency (ms), and how near it comes.
+    """A socket buffer (bytes), the round-trip time without latency (ms), and their error.
 
     Attributes:
         window_bytes: Bytes per round-trip time, from the slope.
@@ -121,7 +121,7 @@ class Choice:
 
 
 def choose(rows: Sequence[tuple[int, float, float]]) -> Choice:
-    """The best pair from rows of buffer (bytes), round-trip time (ms) and seconds for 4 MB.
+    """Chooses the best pair from rows of buffer (bytes), round-trip time (ms) and s for 4 MB.
 
     Times are linear in the round-trip time where the window is the limit.
     """
@@ -141,7 +141,7 @@ def choose(rows: Sequence[tuple[int, float, float]]) -> Choice:
 
 
 def records(folder: Path) -> Iterator[dict[str, Any]]:
-    """The run.json of every valid run below a folder."""
+    """Yields the run.json of every valid run of `pingpong` below a folder."""
     for path in sorted(folder.rglob("run.json")):
         record = json.loads(path.read_text())
         counts = record["status"] == "valid" and not record.get("warmup")
@@ -150,7 +150,7 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def rows_of(runs: Iterable[dict[str, Any]]) -> list[tuple[int, float, float]]:
-    """Buffer (bytes), round-trip time (ms) and seconds one way of each run of 4 MB without loss."""
+    """Returns buffer (bytes), RTT (ms) and seconds one way of each run of 4 MB without loss."""
     return [
         (units.parse_size(axes["buffer"]["asked"]), rtt_ns / 1e6, row["mean_s"])
         for record in runs
@@ -162,7 +162,7 @@ def rows_of(runs: Iterable[dict[str, Any]]) -> list[tuple[int, float, float]]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Prints what fits, and of a folder of runs the chosen pair."""
+    """Prints the models, and the chosen pair of each folder of runs."""
     heads = "  ".join(f"{latency:>4g} ms" for latency in LATENCIES_MS)
     print(f"{'window and RTT':<28}  MB  window (B)  RTT (ms)  error at an added latency of")
     print(f"{'':<28}  {'':<2}  {'':>10}  {'':>8}  {heads}")
