@@ -1,4 +1,4 @@
-"""Axes that the figures share: given ticks on log scales, a place for zero, slowdown."""
+"""Axes that the figures share: fixed ticks on log scales, a place for zero, slowdown."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ SLOWDOWN_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.1, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 def axis(**options: Any) -> dict[str, Any]:
-    """The options of a channel's `axis`."""
+    """Returns the options of a channel's `axis`."""
     return options
 
 
 def scale(**options: Any) -> dict[str, Any]:
-    """The options of a channel's `scale`."""
+    """Returns the options of a channel's `scale`."""
     return options
 
 
 def legend(**options: Any) -> dict[str, Any]:
-    """The options of a channel's `legend`."""
+    """Returns the options of a channel's `legend`."""
     return options
 
 
 def log_ticks(low: float, high: float, most: int = MAX_TICKS) -> list[float]:
-    """1-2-5 steps from `low` to `high`; decades where that is more than `most`, else even steps."""
+    """Returns 1-2-5 steps, or decades if those exceed `most`; even steps if there are too few."""
     if not 0 < low < high:
         return [low] if low > 0 else []
     steps: tuple[int, ...]
@@ -52,7 +52,7 @@ def log_ticks(low: float, high: float, most: int = MAX_TICKS) -> list[float]:
 
 
 def _even_ticks(low: float, high: float) -> list[float]:
-    """At least two ticks at even steps: what lies inside a step of 1, 2, 5 would have no number."""
+    """Returns at least two ticks at even steps, for a range that lies inside a step of 1, 2, 5."""
     decade = 10.0 ** math.floor(math.log10(high - low))
     for step in (decade, decade / 2, decade / 5):
         first, last = math.ceil(low / step * 0.999999), math.floor(high / step * 1.000001)
@@ -62,7 +62,7 @@ def _even_ticks(low: float, high: float) -> list[float]:
 
 
 def log_channel(title: str, span: tuple[float, float], most: int, field: str) -> charts.Channel:
-    """A field on a log axis from end to end, with at most this many ticks, and k, M, G."""
+    """Returns a field on a log axis over `span`, with at most this many ticks, and k, M, G."""
     ticks = log_ticks(*span, most)
     return charts.field(
         field,
@@ -73,14 +73,14 @@ def log_channel(title: str, span: tuple[float, float], most: int, field: str) ->
 
 
 def number_labels(ticks: list[float]) -> str:
-    """A label expression: plain numbers with a comma."""
+    """Returns a label expression: plain numbers with a comma."""
     return given_labels({tick: numbers.tick(tick) for tick in ticks})
 
 
 def prefix_labels(
     ticks: list[float], special: dict[float, str] | None = None, scale: float = 1
 ) -> str:
-    """A label expression with k, M, G for axes whose unit has no prefix, or is `scale` of it."""
+    """Returns a label expression with k, M, G; `scale` is the axis' unit in one without prefix."""
     labels = {}
     for tick in ticks:
         whole = tick * scale
@@ -94,7 +94,7 @@ def prefix_labels(
 
 
 def time_labels(ticks: list[float], special: dict[float, str] | None = None) -> str:
-    """A label expression for seconds on a log axis: 10 µs, 1 ms, 1 s."""
+    """Returns a label expression for seconds on a log axis: 10 µs, 1 ms, 1 s."""
     labels = {}
     for tick in ticks:
         for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6), ("ns", 1e9)):
@@ -105,7 +105,7 @@ def time_labels(ticks: list[float], special: dict[float, str] | None = None) -> 
 
 
 def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
-    """Unit and options of a linear axis of seconds from 0 to `end_s`; long times in hours or days.
+    """Returns unit and options of a linear axis of 0 to `end_s` seconds; hours or days if long.
 
     The data stay in seconds.
     """
@@ -120,13 +120,13 @@ def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
 
 
 def rate_unit(top_mbit_s: float) -> tuple[float, str]:
-    """Size in Mbit/s and name of the unit of an axis up to this rate; the title states it."""
+    """Returns size (Mbit/s) and name of the unit of an axis up to this rate; its title states it."""
     units = ((1.0, "Mbit/s"), (1e-3, "kbit/s"))
     return next((one for one in units if top_mbit_s >= one[0]), (1e-6, "bit/s"))
 
 
 def rate_axis(top_mbit_s: float, ticks: int) -> dict[str, Any]:
-    """A linear axis of Mbit/s up to this rate, labelled in its `rate_unit`; of no rate, with 0."""
+    """Returns a linear axis up to this rate, labelled in its `rate_unit`; up to 0, it has only 0."""
     if not top_mbit_s:
         return axis(values=[0])
     size, _ = rate_unit(top_mbit_s)
@@ -134,7 +134,7 @@ def rate_axis(top_mbit_s: float, ticks: int) -> dict[str, Any]:
 
 
 def given_labels(labels: dict[float, str]) -> str:
-    """A label expression: the nearest entry within 0.1 %, as a scale rounds its ticks."""
+    """Returns a label expression: the entry within 0.1 %, because a scale rounds its ticks."""
     expression = "''"
     for value, text in labels.items():
         near = f"abs(datum.value / {value!r} - 1) < 1e-3"
@@ -145,11 +145,11 @@ def given_labels(labels: dict[float, str]) -> str:
 def slowdown_y(
     drawn: pl.Series, title: str | None = "completion time ÷ baseline", **options: Any
 ) -> charts.Channel:
-    """A log axis that covers these slowdowns, with ticks at 1, 1.1, 1.5, 2 and beyond."""
+    """Returns a log axis that covers these slowdowns, with ticks at 1, 1.1, 1.5, 2 and beyond."""
     known = [float(one) for one in drawn if one is not None]
     bottom, top = min([0.9, *(one / 1.06 for one in known)]), slowdown_top(drawn)
     ticks = [tick for tick in SLOWDOWN_TICKS if bottom <= tick <= top]
-    if top > 12 * bottom:  # 1 and 1.1 would stand on each other
+    if top > 12 * bottom:  # 1 and 1.1 would overlap
         ticks = log_ticks(bottom, top)
     return charts.field(
         "slowdown:Q",
@@ -161,5 +161,5 @@ def slowdown_y(
 
 
 def slowdown_top(drawn: pl.Series) -> float:
-    """The upper end of the axis of slowdowns."""
+    """Returns the upper end of the axis of slowdowns."""
     return max(1.6, 1.06 * max((float(one) for one in drawn if one is not None), default=1.0))

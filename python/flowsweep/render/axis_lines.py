@@ -20,8 +20,8 @@ class Line:
     """One axis and the ends of its scale.
 
     Attributes:
-        zero: Where 0 is on the log scale; None where nothing is there.
-        unset: The same of points where the axis is not set.
+        zero: Where 0 is on the log scale; None if no value is 0.
+        unset: Where points without a value are; None if there are none.
     """
 
     name: str
@@ -37,25 +37,25 @@ class Line:
         return AXES[self.name].label or self.column.head
 
     def at(self, x: float | None) -> float:
-        """The place of a value."""
+        """Returns the place of a value."""
         if x is None:
             return self.unset or self.high
         return x if x > 0 else self.zero or self.low
 
     def describe(self, x: float | None) -> str:
-        """A value with its unit."""
+        """Formats a value with its unit."""
         if x is None:
             return self.column.unset or "unset"
         unit = "" if self.column.number == "size" else self.column.unit
         return f"{points.write_value(self.column, x)} {unit}".strip()
 
     def rows_of(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The points on this line; a line of the reference alone is none."""
+        """Returns the rows on this line; none if it has a single point."""
         own = rows.filter((pl.col("axis") == self.name) & (pl.col("unit") == self.column.unit))
         return own if own["point"].n_unique() > 1 else own.clear()
 
     def channel(self, rows: pl.DataFrame) -> charts.Channel:
-        """The chart's x, with a tick at each value that was tried."""
+        """Returns the chart's x, with a tick at each value that was tried."""
         tried = sorted(set(rows["x"].drop_nulls()))
         names = {self.at(x): points.write_value(self.column, x) if x else "0" for x in tried}
         if rows["x"].null_count():
@@ -73,7 +73,7 @@ class Line:
 
 
 def lines_of(rows: pl.DataFrame) -> list[Line]:
-    """The axes that were varied, in their order, each with one scale for all applications."""
+    """Returns the axes that were varied, in order, each with one scale for all applications."""
     found = []
     for name, axis in AXES.items():
         for column in axis.columns:

@@ -1,4 +1,4 @@
-"""A threshold in words: its estimate, then its interval or the tried values beside it."""
+"""Describes a threshold: its estimate, then its interval or the tried values around it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from flowsweep.analysis.slowdown import MIN_RUNS
 
 Row = dict[str, Any]
 Ends = tuple[float | None, float | None]
-#: An estimate has three digits; two where its interval spans more than the first factor, and one
-#: where it spans the second or is open.
+#: An estimate has three digits; two if its interval spans more than the first factor, and one if it
+#: spans the second or is open.
 TWO_DIGITS, ONE_DIGIT = 1.5, 4.0
 
 
 def has_interval(row: Row) -> bool:
-    """Whether its runs are enough for one."""
+    """Returns whether a threshold has an interval."""
     return row["low"] is not None or row["high"] is not None
 
 
 def ends(row: Row) -> Ends:
-    """The ends of its interval, the smaller one first, None where it is open.
+    """Returns the ends of its interval, the smaller one first, None for an open end.
 
-    Where there are too few runs for one, the tried values beside the estimate.
+    With too few runs for an interval, they are the tried values around the estimate.
     """
     if has_interval(row):
         return row["low"], row["high"]
@@ -34,14 +34,14 @@ def ends(row: Row) -> Ends:
 
 
 def is_located(row: Row) -> bool:
-    """Whether the sweep says more of a threshold than that it lies in the range that was tried."""
+    """Returns whether the sweep narrows a threshold to less than the whole range tried."""
     return set(ends(row)) != {row["mildest"], row["hardest"]}
 
 
 def estimate(row: Row, unit: str | None = None) -> str:
-    """The estimate, with a unit if one is given, in as many digits as its interval is narrow.
+    """Formats the estimate, with a unit if one is given; a narrow interval gives it more digits.
 
-    It has more where fewer would round it out of the interval.
+    It has more digits than that if fewer would round it out of the interval.
     """
     low, high = ends(row)
     factor = high / low if low and high else math.inf
@@ -54,7 +54,7 @@ def estimate(row: Row, unit: str | None = None) -> str:
 
 
 def between(row: Row, unit: str | None = None, frame: str = "{}") -> str:
-    """`between 5.00 and 100 Mbit/s`, or `above 5.00 Mbit/s`; the numbers stand in a frame."""
+    """Returns `between 5.00 and 100 Mbit/s` or `above 5.00 Mbit/s`; `frame` holds the numbers."""
     low, high = ends(row)
     if low is None or high is None:
         end = frame.format(_write(high if low is None else low, unit))
@@ -63,12 +63,12 @@ def between(row: Row, unit: str | None = None, frame: str = "{}") -> str:
 
 
 def note(row: Row, *, is_first: bool = True, unit: str | None = None) -> str:
-    """`95 % interval 59.5 to 100`, or what stands in its place.
+    """Returns `95 % interval 59.5 to 100`, or the words in its place.
 
     Args:
         row: A row of the query `thresholds`, or of `axis_thresholds`.
-        is_first: Says what the two numbers are.
-        unit: Of the two numbers, where they need one.
+        is_first: Whether to say what the two numbers are.
+        unit: Unit of the two numbers, if they need one.
     """
     head = "95 % interval" if is_first and has_interval(row) else ""
     if not is_located(row):
@@ -84,7 +84,7 @@ def note(row: Row, *, is_first: bool = True, unit: str | None = None) -> str:
 
 
 def span(low: float | None, high: float | None, unit: str | None = None) -> str:
-    """`59.5 to 100`; `59.5 or more` where this sweep does not bound it."""
+    """Returns `59.5 to 100`; `59.5 or more` if this sweep does not bound it."""
     if low is None or high is None:
         end = _write(high if low is None else low, unit)
         return f"{end} or {'less' if low is None else 'more'}"
@@ -92,14 +92,14 @@ def span(low: float | None, high: float | None, unit: str | None = None) -> str:
 
 
 def brief(row: Row, unit: str) -> str:
-    """`27 ms (16.0 to 32.0)`: an estimate, and its interval or the tried values beside it."""
+    """Returns `27 ms (16.0 to 32.0)`: estimate, and interval or the tried values around it."""
     if not is_located(row):
         return f"{span(*ends(row), unit)}, no closer"
     return f"{estimate(row, unit)} ({span(*ends(row))})"
 
 
 def _pair(low: float, high: float, word: str, unit: str | None) -> str:
-    """Both numbers with one unit behind them, or each with its own where that depends on it."""
+    """Joins two numbers with one unit after them; byte sizes have a unit each."""
     first, last = _write(low, unit), _write(high, unit)
     return f"{first if unit in (None, 'bytes') else first.rpartition(' ')[0]} {word} {last}"
 

@@ -1,7 +1,7 @@
-"""Charts as specifications of Vega-Lite: nested dictionaries, made the way Altair's are written.
+"""Builds charts as specifications of Vega-Lite, nested dictionaries, with an API like Altair's.
 
-Altair itself takes two thirds of the time of a report: it copies all parts of a chart, fields that
-are not set among them, each time that the chart becomes part of another.
+Altair itself takes two thirds of the time of a report: it copies all parts of a chart, including
+fields that are not set, each time that the chart becomes part of another.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ Spec = dict[str, Any]
 
 _TYPES = {"Q": "quantitative", "N": "nominal", "O": "ordinal"}
 _PARTS = frozenset({"layer", "concat", "hconcat", "vconcat"})
-#: Channels that have the type of another one.
+#: Channels that take their type from another one.
 _SECONDARY = frozenset({"x2", "y2"})
 
 
 class Chart:
-    """Marks of some rows, or several charts in one. Its methods return others."""
+    """Marks of some rows, or several charts in one. Its methods return new charts."""
 
     def __init__(self, data: Data | None = None, **spec: Any) -> None:
         self._data = data
         self._spec = spec
 
     def properties(self, **options: Any) -> Chart:
-        """The chart with more properties of Vega-Lite, such as `width`."""
+        """Returns the chart with more properties of Vega-Lite, such as `width`."""
         return Chart(self._data, **{**self._spec, **options})
 
     def mark(self, kind: str, **options: Any) -> Chart:
-        """The chart with such a mark: `line`, `bar`."""
+        """Returns the chart with a mark of this kind, such as `line` or `bar`."""
         return self.properties(mark={"type": kind, **options})
 
     def encode(self, **channels: Channel | str) -> Chart:
-        """The chart with more channels; one with no options is its field alone: `"end:Q"`."""
+        """Returns the chart with more channels; one without options may be its field: `"end:Q"`."""
         made = {name: _channel(name, given) for name, given in channels.items()}
         return self.properties(encoding={**self._spec.get("encoding", {}), **made})
 
     def filtered(self, expression: str) -> Chart:
-        """The chart of those rows for which an expression of Vega holds."""
+        """Returns the chart of the rows for which an expression of Vega is true."""
         return self.properties(transform=[{"filter": expression}])
 
     def specification(self) -> Spec:
-        """The chart as Vega-Lite reads it, each set of rows once."""
+        """Returns the chart as Vega-Lite reads it, with each set of rows once."""
         known: dict[str, tuple[str, Data]] = {}
         spec = self.named(known)
         return {**spec, "datasets": dict(known.values())}
 
     def named(self, known: dict[str, tuple[str, Data]]) -> Spec:
-        """The chart with names for its rows, which are added to those that are known."""
+        """Returns the chart with names in place of its rows, which it adds to `known`."""
         spec = {
             key: [one.named(known) for one in part] if key in _PARTS else part
             for key, part in self._spec.items()
@@ -69,36 +69,36 @@ def _channel(name: str, given: Channel | str) -> Channel:
 
 
 def field(name: str, **options: Any) -> Channel:
-    """A channel that shows a column, given with its type: `"rtt_ms:Q"`."""
+    """Returns a channel that shows a column, given with its type: `"rtt_ms:Q"`."""
     column, _, kind = name.rpartition(":")
     return {"field": column, "type": _TYPES[kind], **options}
 
 
 def value(constant: float | str | list[int]) -> Channel:
-    """A channel that is the same for all rows."""
+    """Returns a channel that is the same for all rows."""
     return {"value": constant}
 
 
 def title(text: str | list[str], **options: Any) -> dict[str, Any]:
-    """The title of a chart."""
+    """Returns the title of a chart."""
     return {"text": text, **options}
 
 
 def layer(*charts: Chart) -> Chart:
-    """Charts on top of each other, the first at the bottom."""
+    """Stacks charts on top of each other, the first at the bottom."""
     return Chart(layer=charts)
 
 
 def concat(*charts: Chart, **options: Any) -> Chart:
-    """Charts beside each other, in `columns`."""
+    """Places charts beside each other, in `columns`."""
     return Chart(concat=charts, **options)
 
 
 def hconcat(*charts: Chart, **options: Any) -> Chart:
-    """Charts beside each other."""
+    """Places charts beside each other."""
     return Chart(hconcat=charts, **options)
 
 
 def vconcat(*charts: Chart, **options: Any) -> Chart:
-    """Charts below each other."""
+    """Places charts below each other."""
     return Chart(vconcat=charts, **options)

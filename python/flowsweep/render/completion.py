@@ -1,7 +1,7 @@
 """Figures `completion_by_<axis>`: slowdown along an axis.
 
 The line between two medians is the one that the estimates of the thresholds assume (straight in
-RTT and in 1/rate): where the medians rise, the drawn crossing is the printed one.
+RTT and in 1/rate): if the medians rise, the drawn crossing is the printed one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEVELS = ((1.1, "1.1 gradual"), (1.5, "1.5 severe"))
 
 
 def figure(context: Context, axis: Axis) -> Figure | None:
-    """Completion time against one axis, the others at the baseline."""
+    """Draws completion time against one axis, the others at the baseline."""
     rows = context.rows(f"completion_by_{axis.name}")
     if rows.is_empty():
         return None
@@ -68,7 +68,7 @@ def _panel(
     shown: list[Series],
     size: tuple[int, int],
 ) -> Any:
-    """One application; the others behind it as thin lines."""
+    """Draws one application, with the others behind it as thin lines."""
     shown_column = axis.columns[0].shown
     everything = context.rows(f"completion_by_{axis.name}").filter(
         pl.col("slowdown").is_not_null() & (pl.col(shown_column) > 0)
@@ -104,7 +104,7 @@ def _ends(column: pl.Series) -> tuple[Any, Any]:
 
 
 def _runs_at_points(context: Context, axis: Axis) -> pl.DataFrame:
-    """The runs along an axis; each stands at its point, so that what scatters is its time."""
+    """Returns the runs along an axis, each at its point's x, so that only times scatter."""
     keys = ["app", "problem", "outcome", "axis", "buffer_bytes", "x_asked"]
     return (
         context.model("sweep_runs")
@@ -129,7 +129,7 @@ def _axis_channel(
 def _context_line(
     rows: pl.DataFrame, axis: Axis, x: charts.Channel, y: charts.Channel
 ) -> charts.Chart:
-    """The curve of another application, thin and grey."""
+    """Draws the curve of another application, thin and grey."""
     line = charts.Chart(values(_interpolate(rows, axis))).mark(
         "line", color=theme.CONTEXT, strokeWidth=1, clip=True
     )
@@ -139,7 +139,7 @@ def _context_line(
 def _own_line(
     rows: pl.DataFrame, one: Series, axis: Axis, x: charts.Channel, y: charts.Channel
 ) -> charts.Chart:
-    """The curve of the panel's application."""
+    """Draws the curve of the panel's application."""
     line = charts.Chart(values(_interpolate(rows, axis))).mark("line", color=one.colour, clip=True)
     return line.encode(x=x, y=y, strokeDash=_dash(rows), detail="buffer:N")
 
@@ -147,7 +147,7 @@ def _own_line(
 def _levels(
     x: charts.Channel, y: charts.Channel, axis: Axis, mild_end: float, top: float
 ) -> list[charts.Chart]:
-    """Dotted rules at 1.1 and 1.5, named on the side where no curve runs."""
+    """Draws dotted rules at 1.1 and 1.5, with labels on the mild side, which has no curve there."""
     rows = [
         {"slowdown": level, "x": mild_end, "text": text} for level, text in LEVELS if level <= top
     ]
@@ -165,7 +165,7 @@ def _levels(
 
 
 def _interpolate(rows: pl.DataFrame, axis: Axis) -> list[dict[str, Any]]:
-    """Each segment between two medians, sampled along the interpolant."""
+    """Samples each segment between two medians along the interpolant."""
     samples: list[dict[str, Any]] = []
     for buffer in sorted(rows["buffer_bytes"].unique().to_list(), key=lambda size: size or 0):
         line = rows.filter(pl.col("buffer_bytes").eq_missing(pl.lit(buffer))).sort(
@@ -184,7 +184,7 @@ def _interpolate(rows: pl.DataFrame, axis: Axis) -> list[dict[str, Any]]:
 
 
 def _dash(rows: pl.DataFrame) -> Any:
-    """Dash tells the socket buffer, if there are several: the longer, the larger."""
+    """Encodes the socket buffer as dashes, if there are several: the longer, the larger."""
     sizes = sorted(rows["buffer_bytes"].unique().to_list(), key=lambda size: size or 2**62)
     if len(sizes) < 2:
         return charts.value([1, 0])
@@ -199,7 +199,7 @@ def _dash(rows: pl.DataFrame) -> Any:
 def _runs(
     runs: pl.DataFrame, one: Series, x: charts.Channel, y: charts.Channel
 ) -> list[charts.Chart]:
-    """Single runs as small dots; a run that does not count as a cross, never joined."""
+    """Draws valid runs as small dots and others as crosses, never joined."""
     timed = runs.filter(pl.col("slowdown").is_not_null() & (pl.col("x") > 0))
     marks = []
     used = timed.filter("is_used")
@@ -218,14 +218,14 @@ def _runs(
 
 
 def _run(row: dict[str, Any]) -> dict[str, Any]:
-    """The mark of a run."""
+    """Returns the mark of a run."""
     reason = None if row["is_used"] else f"does not count: {row['reason'] or row['status']}"
     words = tip(row["run"], f"{numbers.estimate(row['slowdown'])}{numbers.TIMES}", reason)
     return {"x": row["x"], "slowdown": row["slowdown"], TIP: words}
 
 
 def _median(row: dict[str, Any], axis: Axis) -> str:
-    """Words for a point."""
+    """Describes a point."""
     unit = axis.columns[0].unit
     low, high = row["slowdown_low"], row["slowdown_high"]
     size = row["buffer_bytes"]
@@ -246,7 +246,7 @@ def _median(row: dict[str, Any], axis: Axis) -> str:
 def _points(
     rows: pl.DataFrame, one: Series, axis: Axis, x: charts.Channel, y: charts.Channel
 ) -> list[charts.Chart]:
-    """Medians and their intervals."""
+    """Draws medians and their intervals."""
     data = rows.rename({axis.columns[0].shown: "x"})
     marks = []
     ranges = data.filter(pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline"))
@@ -270,7 +270,7 @@ def _points(
 def _threshold_marks(
     context: Context, axis: Axis, one: Series, x: charts.Channel, span: tuple[float, float]
 ) -> list[charts.Chart]:
-    """A rule at each threshold that is located, a band where it has an interval, and the number."""
+    """Draws a rule at each located threshold, a band for its interval if it has one, its number."""
     thresholds = context.select_series(context.rows("thresholds"), one).filter(
         (pl.col("axis") == axis.name)
         & (pl.col("outcome") == COMPLETION)
@@ -290,7 +290,7 @@ def _threshold_marks(
         data = values([{"x": row["estimate"], "text": words}])
         rule = charts.Chart(data).mark("rule", strokeWidth=1.5, color=one.colour, opacity=0.55)
         marks.append(rule.encode(x=x))
-        # On the roomier side, near the top: on the mild side the curve is below it.
+        # On the side with more room, near the top: on the mild side the curve is below it.
         part = math.log(row["estimate"] / span[0]) / math.log(span[1] / span[0])
         is_left = part > (0.4 if axis.name == "rtt" else 0.6)
         text = charts.Chart(data).mark(

@@ -15,13 +15,13 @@ from flowsweep.render.figure import Context, sentence
 if TYPE_CHECKING:
     from flowsweep.experiment.axis import Axis
 
-#: More single runs of an application than so many are not drawn.
+#: Single runs of an application are drawn up to this number.
 MAX_SINGLE_RUNS = 400
 MAX_REASONS = 2
 
 
 def caption(context: Context, axis: Axis, rows: pl.DataFrame) -> str:
-    """Says what the points are, what is left out, and what the baseline is."""
+    """Describes the points, what is left out, and the baseline."""
     is_drawn = pl.col("slowdown").is_not_null() & (pl.col(axis.columns[0].shown) > 0)
     has_interval = pl.col("slowdown_low").is_not_null() & ~pl.col("is_baseline")
     return sentence(
@@ -58,7 +58,7 @@ def _describe_left_out(rows: pl.DataFrame) -> str | None:
 
 
 def _describe_baselines(context: Context, rows: pl.DataFrame) -> str:
-    """The time of each application at its baseline."""
+    """States the time of each application at its baseline."""
     baselines = context.model("baselines")
     times = "; ".join(
         f"{application.label}: {numbers.estimate(row['completion_s'])} s at "
@@ -75,7 +75,7 @@ def _are_buffers_varied(rows: pl.DataFrame) -> bool:
 
 
 def _most_single(context: Context, axis: Axis, rows: pl.DataFrame) -> int:
-    """Valid runs along the axis of the application that has most."""
+    """Returns the largest number of valid runs that an application has along the axis."""
     runs = context.model("sweep_runs").filter(
         (pl.col("axis") == axis.name) & (pl.col("outcome") == COMPLETION) & pl.col("is_used")
     )

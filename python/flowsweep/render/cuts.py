@@ -1,4 +1,4 @@
-"""Shares the room of a figure or table fairly, and says what is not shown."""
+"""Divides the room of a figure or table fairly, and states what is not shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def share_room(wanted: Sequence[int], room: int) -> list[int]:
-    """How many of `room` places each claimant gets, by the number that it wants.
+    """Divides `room` places among claimants by the number that each wants.
 
     Each gets at least one, even if that exceeds `room`; places that some do not want go to those
     that want more.
@@ -31,7 +31,7 @@ def share_room(wanted: Sequence[int], room: int) -> list[int]:
 
 
 def choose_evenly(total: int, room: int) -> list[int]:
-    """At most `room` places of `total`, evenly taken; the first, the baseline, is one of them."""
+    """Chooses at most `room` of `total` places, evenly; the first, the baseline, is among them."""
     if total <= room:
         return list(range(total))
     if room == 1:
@@ -41,13 +41,13 @@ def choose_evenly(total: int, room: int) -> list[int]:
 
 
 def describe(shown: int, total: int, noun: str, query: str) -> str | None:
-    """`60 of 180 rows; all: flowsweep query NAME DIR`; None where all are shown.
+    """Returns `60 of 180 rows; all: flowsweep query NAME DIR`; None if all are shown.
 
     Args:
-        shown: How many are there.
-        total: Of how many.
+        shown: How many are shown.
+        total: How many there are.
         noun: What they are, in the plural.
-        query: The query that has them all.
+        query: The query that returns all of them.
     """
     if shown >= total:
         return None

@@ -1,4 +1,4 @@
-"""Sentences on how the outcomes of two experiments differ."""
+"""Describes how the outcomes of two experiments differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_NAMED = 4
 
 
 def first(rows: Sequence[Row]) -> str | None:
-    """The answer in one sentence: at how many points which one is slower.
+    """Answers in one sentence: at how many points this experiment is slower or faster.
 
     Args:
         rows: Rows of the query `against`.
@@ -46,7 +46,7 @@ def first(rows: Sequence[Row]) -> str | None:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """The answer, what differs, and the points that one of the two has alone."""
+    """Returns the answer, what differs, and the points that only one of the two has."""
     top = first(rows)
     found = [top.replace("**", "")] if top else []
     if rows and rows[0]["differs"]:

@@ -1,4 +1,4 @@
-"""Words the doubts of figures: what the grades of captures forbid, or make doubtful."""
+"""Phrases the doubts about figures: what the grades of captures forbid or make doubtful."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from flowsweep.render.figure import Context
     from flowsweep.render.theme import Series
 
-#: A share of the payload, or of the bytes, that is worth a sentence.
+#: The least share of the payload, or of the bytes, that is worth a sentence.
 NOTABLE = 0.01
-#: Of more addresses that are guessed these are named.
+#: The most guessed addresses that are named.
 MAX_GUESSES = 8
 
 
 def note_left_out(context: Context, allows: str) -> str | None:
-    """Says how many captures of valid runs are left out, and why; None if none is.
+    """States how many captures of valid runs are left out, and why; None if none is.
 
     Args:
-        context: Knows the captures.
+        context: Provides the captures.
         allows: The column of `captures` that says whether a claim may rest on one:
             has_gaps or has_content.
     """
@@ -38,8 +38,8 @@ def note_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | No
     """Says which captures behind some traffic lack packets, and which may not be relied on.
 
     Args:
-        context: Knows the captures.
-        rows: Those of a query: the runs in them, and the hosts if they name some. None: the
+        context: Provides the captures.
+        rows: Rows of a query: their runs, and their hosts if they name any. None: the
             captures of all valid runs.
     """
     captures = _counted_captures(context)
@@ -57,7 +57,7 @@ def note_traffic(context: Context, rows: pl.DataFrame | None = None) -> str | No
 
 
 def read_with_notes(captures: int) -> str:
-    """Sentence that sends the reader to the notes of so many captures of grade C."""
+    """Returns words that refer to the notes of this many captures of grade C."""
     return f"read with {'its' if captures == 1 else 'their'} notes in the quality table."
 
 
@@ -65,7 +65,7 @@ def note_udp(rows: pl.DataFrame) -> str | None:
     """Says how much of the payload UDP carried, whose headers show neither state nor messages.
 
     Args:
-        rows: Those of a query, with the share of each point as `udp_share`.
+        rows: Rows of a query, with the share of each point as `udp_share`.
     """
     shares = rows["udp_share"].drop_nulls().to_list()
     if max(shares, default=0) < NOTABLE:
@@ -77,7 +77,7 @@ def note_udp(rows: pl.DataFrame) -> str | None:
 
 
 def note_accompanied(context: Context) -> str | None:
-    """Says how many valid runs are left out, as another application ran beside them, if any."""
+    """States how many valid runs are left out because another application ran beside them."""
     runs = _valid_captures(context).filter(~pl.col("is_alone")).height
     if runs == 0:
         return None
@@ -89,7 +89,7 @@ def note_accompanied(context: Context) -> str | None:
 
 
 def note_unplaced(context: Context) -> str | None:
-    """Says how much of the traffic has an end at no known site, where sites are known."""
+    """States how much of the traffic has an end at no known site; None if little or none."""
     runs = _counted_captures(context)["run"].to_list()
     rows = context.model("unplaced_traffic").filter(pl.col("run").is_in(runs))
     total = int(rows["wire_bytes"].sum())
@@ -102,9 +102,9 @@ def note_unplaced(context: Context) -> str | None:
 
 
 def select_reliable(context: Context, series: Sequence[Series]) -> list[Series]:
-    """The series on which a finding may rest: no run whose capture has grade D.
+    """Selects the series on which a finding may rest: no run whose capture has grade D.
 
-    A point of a sweep has several runs, and says itself which of its captures are in doubt.
+    A point of a sweep has several runs; its own words say which of its captures are in doubt.
     """
     if not context.stands_alone:
         return list(series)
@@ -116,8 +116,8 @@ def note_guessed(context: Context, rows: pl.DataFrame | None = None) -> str | No
     """Says which of the hosts' addresses are guesses; None if none.
 
     Args:
-        context: Knows the hosts.
-        rows: Of the runs and hosts in these.
+        context: Provides the hosts.
+        rows: Rows with the runs and hosts in question. None: all.
     """
     hosts = context.model("hosts").filter("is_guessed")
     if rows is not None:
@@ -145,7 +145,7 @@ def note_guessed(context: Context, rows: pl.DataFrame | None = None) -> str | No
 
 
 def _counted_captures(context: Context) -> pl.DataFrame:
-    """The captures of valid runs beside which no other application ran."""
+    """Returns the captures of valid runs beside which no other application ran."""
     runs = _valid_captures(context).filter("is_alone")["run"].to_list()
     return context.model("captures").filter(pl.col("run").is_in(runs))
 
@@ -155,12 +155,12 @@ def _valid_captures(context: Context) -> pl.DataFrame:
 
 
 def _count(captures: pl.DataFrame) -> int:
-    """How many captures there are: rows are their files, and the interfaces of these."""
+    """Counts captures; a row is an interface of one of a capture's files."""
     return captures.select("run", "host").n_unique()
 
 
 def _count_by_grade(captures: pl.DataFrame) -> str:
-    """`2 captures of grade C and 1 of grade D`."""
+    """Returns `2 captures of grade C and 1 of grade D`."""
     parts: list[str] = []
     graded = captures.select("run", "host", "grade").unique()
     for grade, number in graded.group_by("grade").len().sort("grade").iter_rows():

@@ -1,9 +1,9 @@
-"""Draws charts in a process of their own, while the queries of the next figures run.
+"""Draws charts in a separate process, while the queries of the next figures run.
 
-The renderer holds Python's lock while it draws, so that a thread would gain nothing. The process
-lives until its standard input ends, which it does with the process that started it, however that
-ends. A request is the JSON of a chart and its answer an SVG, each behind its length; an answer of
-length 0 is followed by the reason why there is none.
+The renderer holds Python's global lock while it draws, so a thread would gain nothing. The process
+lives until its standard input closes, which happens however its parent ends. A request is the JSON
+of a chart and its answer an SVG, each after its length; an answer of length 0 is followed by the
+reason.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from flowsweep.errors import FlowsweepError
 
 VEGA_LITE = "6.4"
 _LENGTH = struct.Struct("<Q")
-#: Drawn at the start: to load Vega takes longer than to draw most figures.
+#: Drawn at the start: loading Vega takes longer than drawing most figures.
 _NOTHING = {"data": {"values": []}, "mark": "point"}
 
 
 def draw(specification: str) -> str:
-    """The SVG of a chart, drawn in this process.
+    """Returns the SVG of a chart, drawn in this process.
 
     Raises:
-        ValueError: It is no chart of Vega-Lite.
+        ValueError: The chart is not valid Vega-Lite.
     """
     import vl_convert
 
@@ -39,7 +39,7 @@ def draw(specification: str) -> str:
 
 
 class Drawer:
-    """The process that draws; it begins at once."""
+    """The process that draws; it starts at once."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -54,15 +54,15 @@ class Drawer:
         signals.at_end(self.close)
 
     def submit(self, specification: str) -> Future[str]:
-        """Draws a chart when those before it are drawn.
+        """Draws a chart after the ones submitted before it.
 
         Raises:
-            FlowsweepError: By the result: it cannot be drawn, or the process has ended.
+            FlowsweepError: From the result: it cannot be drawn, or the process has ended.
         """
         return self._queue.submit(self._ask, specification)
 
     def close(self) -> None:
-        """Ends the process; what was not drawn yet is not drawn."""
+        """Ends the process and drops the charts that are not drawn yet."""
         if self.owner == os.getpid():
             self._queue.shutdown(wait=False, cancel_futures=True)
             self._process.kill()
@@ -70,7 +70,7 @@ class Drawer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it draws no more."""
+        """Whether the process no longer draws for this one."""
         return self.owner != os.getpid() or self._process.poll() is not None
 
     def _ask(self, specification: str) -> str:
@@ -95,7 +95,7 @@ _drawer: Drawer | None = None
 
 
 def ensure_drawer() -> Drawer:
-    """Starts the process that draws for this one, unless it runs, and returns it."""
+    """Returns the process that draws for this one, starting it if none runs."""
     global _drawer  # noqa: PLW0603 - a process has one
     if _drawer is None or _drawer.has_ended:
         _drawer = Drawer()
@@ -121,8 +121,8 @@ def _read_bytes(stream: BinaryIO, count: int) -> bytes:
 
 
 def main() -> None:
-    """Draws what is requested, until nothing can be requested any more."""
-    # A terminal sends these to all processes; the one that started this ends it.
+    """Draws what is requested, until standard input closes."""
+    # A terminal sends these to all processes; the parent ends this one.
     for number in signals.STOPPING:
         signal.signal(number, signal.SIG_IGN)
     draw(json.dumps(_NOTHING))
@@ -135,7 +135,7 @@ def main() -> None:
                 _write(sys.stdout.buffer, "")
                 _write(sys.stdout.buffer, str(error))
     except (EOFError, BrokenPipeError):
-        os._exit(0)  # the stream cannot be flushed once more
+        os._exit(0)  # the stream cannot be flushed again
 
 
 if __name__ == "__main__":

@@ -20,14 +20,14 @@ def draw_lines(
     spans: tuple[Span, Span],
     offset: tuple[int, int],
 ) -> list[charts.Chart]:
-    """Dotted lines, each with its name where it leaves the plot.
+    """Draws dotted lines, each with its name where it leaves the plot.
 
     Args:
-        slopes: What y is per x on each line, and the line's name.
+        slopes: The slope y / x of each line, and its name.
         x: The horizontal axis.
         y: The vertical axis.
         spans: The ends of both axes.
-        offset: Pixels from a line's end to its name: on the right side, and at the top.
+        offset: Pixels from a line's end to its name, on the right side and at the top.
     """
     marks = []
     (left, right), (bottom, top) = spans

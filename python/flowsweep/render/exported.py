@@ -1,4 +1,4 @@
-"""The figures of a report as files for a publication."""
+"""Writes the figures of a report as files for a publication."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     import polars as pl
     from pypdf.generic import DictionaryObject
 
-#: vl-convert takes a pixel of the picture for a point; there are 96 pixels an inch, and 72 points.
+#: vl-convert treats a pixel of the picture as a point; an inch has 96 pixels and 72 points.
 SCALE = 72 / 96
 PRINT_PPI = 300
-#: Formats of a picture, by the ends of the files' names.
+#: Formats of a picture, by file extension.
 PICTURES = ("svg", "pdf", "png")
-#: What the page's script and screen readers need of an SVG, and a file does not.
+#: Attributes that the page's script and screen readers need, and a file does not.
 _PAGE_ONLY = re.compile(r' (?:data-[a-z]+|role|aria-[a-z]+|class)="[^"]*"')
 _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as it stands in a page.
+    """A figure of a page.
 
     Attributes:
-        name: Of its query, and of its files.
+        name: Name of its query and of its files.
         title: Number, heading and caption, in plain text.
         svg: Its picture, whose colours are CSS variables.
     """
@@ -49,14 +49,14 @@ def write(
     folder: Path,
     width_mm: float,
 ) -> list[Path]:
-    """Writes NAME.svg, NAME.pdf, NAME.png (300 dots an inch), NAME.csv and NAME.txt of each figure.
+    """Writes NAME.svg, NAME.pdf, NAME.png (300 dpi), NAME.csv and NAME.txt for each figure.
 
-    The PDF holds the fonts of its text. The picture is light, `width_mm` wide.
+    The PDF embeds its fonts. The picture has the light theme and is `width_mm` wide.
 
     Args:
-        figures: Those of the page.
+        figures: The figures of the page.
         rows: Answers a query: all rows behind a figure.
-        folder: Made if it is missing.
+        folder: The target folder; created if missing.
         width_mm: Width of a picture: 88 is one column of most journals, 180 two.
 
     Returns:
@@ -78,7 +78,7 @@ def write(
 
 
 def encode(svg: str, suffix: str, width_mm: float) -> bytes | str:
-    """Turns a picture of a page into the content of a file, light and `width_mm` wide.
+    """Converts a picture of a page to a file's content, in the light theme, `width_mm` wide.
 
     Args:
         svg: The picture.
@@ -94,7 +94,7 @@ def encode(svg: str, suffix: str, width_mm: float) -> bytes | str:
 
 
 def _reorder_pdf(pdf: bytes) -> bytes:
-    """Writes the objects of a PDF in a fixed order: vl-convert orders fonts by chance."""
+    """Writes the objects of a PDF in a fixed order, because vl-convert orders fonts at random."""
     from pypdf import PdfReader, PdfWriter
 
     writer = PdfWriter()
@@ -107,7 +107,7 @@ def _reorder_pdf(pdf: bytes) -> bytes:
 
 
 def _sort_resources(holder: DictionaryObject) -> None:
-    """Sorts fonts, images and so on of a page, or of a form in it, by their names."""
+    """Sorts the resources of a page or of a form in it, such as fonts, by name."""
     from pypdf.generic import DictionaryObject
 
     for kind, named in holder.get("/Resources", DictionaryObject()).get_object().items():
@@ -123,7 +123,7 @@ def _sort_resources(holder: DictionaryObject) -> None:
 
 
 def _standalone(svg: str, width_mm: float) -> str:
-    """A picture of a page as a file of its own: light colours, its size in millimetres."""
+    """Returns a page's picture as a standalone file: light colours, size in millimetres."""
     colours = theme.colours(dark=False)
     text = re.sub(r"var\(--([a-z0-9-]+)\)", lambda found: colours[found[1]], svg)
     text = _PAGE_ONLY.sub("", text)
@@ -136,6 +136,6 @@ def _standalone(svg: str, width_mm: float) -> str:
 
 
 def title(number: int, heading: str, caption: str) -> str:
-    """The words of a figure in plain text: `Figure 3. Completion time against RTT. Points: ...`."""
+    """Returns a figure's plain text: `Figure 3. Completion time against RTT. Points: ...`."""
     words = re.sub(r"<[^>]+>", "", caption)
     return html.unescape(f"Figure {number}. {heading}. {words}").strip()

@@ -1,4 +1,4 @@
-"""What every figure of the report consists of."""
+"""The parts that every figure of the report has."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from flowsweep.warehouse import Warehouse
 
 
-#: Pixels that a letter of a panel's title takes.
+#: Width of a letter in a panel's title, pixels.
 LETTER = 7
-#: Between the parts of the name of a point.
+#: Separates the parts of a point's name.
 SEPARATOR = " · "
-#: Most rows of a query that a page offers for download.
+#: The most rows of a query that a page offers for download.
 MAX_DATA_ROWS = 5_000
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a figure is made from.
+    """The data that a figure is made from.
 
     Attributes:
         warehouse: Answers queries by name.
@@ -42,30 +42,30 @@ class Context:
     cache: dict[str, pl.DataFrame] = field(default_factory=dict)
 
     def rows(self, name: str) -> pl.DataFrame:
-        """Rows of a query, asked once."""
+        """Returns the rows of a query, which runs once."""
         if name not in self.cache:
             self.cache[name] = self.warehouse.rows(name)
         return self.cache[name]
 
     def query_figure(self, name: str, sql: str) -> pl.DataFrame:
-        """Aggregates the rows of a query, `figure_rows` in `sql`, where there may be millions."""
+        """Aggregates the rows of a query, `figure_rows` in `sql`, as there may be millions."""
         key = f"{name} {sql}"
         if key not in self.cache:
             self.cache[key] = self.warehouse.query_figure(name, sql)
         return self.cache[key]
 
     def select_runs(self, name: str, runs: Iterable[str]) -> pl.DataFrame:
-        """The rows of some runs."""
+        """Selects the rows of some runs."""
         listed = ", ".join(quote(run) for run in dict.fromkeys(runs))
         return self.query_figure(name, f"from figure_rows where run in ({listed})")
 
     def first_rows(self, name: str) -> tuple[pl.DataFrame, int]:
-        """As many rows of a query as a page carries, and the number of all."""
+        """Returns as many rows of a query as a page carries, and the number of all rows."""
         rows = self.query_figure(name, f"from figure_rows limit {MAX_DATA_ROWS}")
         return rows, self.query_figure(name, "select count(*) from figure_rows").item()
 
     def model(self, name: str) -> pl.DataFrame:
-        """Rows of a model, for what a figure draws beside its query."""
+        """Returns the rows of a model, for what a figure draws besides its query."""
         key = f"model {name}"
         if key not in self.cache:
             self.cache[key] = self.warehouse.select(f"select * from {name} order by all")  # noqa: S608
@@ -78,7 +78,7 @@ class Context:
 
     @cached_property
     def terms(self) -> Terms:
-        """What things are called."""
+        """The words that this report uses."""
         import polars as pl
 
         if self.stands_alone:
@@ -88,11 +88,11 @@ class Context:
 
     @property
     def has_sites(self) -> bool:
-        """Whether traffic is shown between sites; else each host stands for one."""
+        """Whether traffic is shown between sites; if not, each host is treated as a site."""
         return self.model("hosts")["site"].drop_nulls().n_unique() > 1
 
     def drawn_runs(self, runs: Iterable[str]) -> str | None:
-        """Says which runs are drawn and why: one of each application; None: each is one."""
+        """States which runs are drawn and why: one of each application; None for captures alone."""
         if self.stands_alone:
             return None
         known = dict(self.model("shown_runs").select("run", "because").iter_rows())
@@ -105,12 +105,12 @@ class Context:
         return f"{'The run shown is' if is_one else 'One run each,'} {text}."
 
     def series_in(self, frame: pl.DataFrame) -> list[Series]:
-        """The applications that a frame has rows of, in report order."""
+        """Returns the applications that a frame has rows of, in report order."""
         present = set(frame.select("app", "problem").iter_rows())
         return [one for one in self.series if (one.app, one.problem) in present]
 
     def select_series(self, frame: pl.DataFrame, one: Series) -> pl.DataFrame:
-        """The rows of one application and problem."""
+        """Selects the rows of one application and problem."""
         import polars as pl
 
         return frame.filter((pl.col("app") == one.app) & (pl.col("problem") == one.problem))
@@ -122,11 +122,11 @@ class Figure:
 
     Attributes:
         caption: What is drawn, how it was computed, and what to be careful about.
-        notes: The rest, which a reader opens.
-        rows: Those behind the picture, or the first of them.
-        heading: Where it depends on the rows; else that of the figure's .yaml.
-        finding: What the numbers say, above the picture; may be empty.
-        all_rows: How many there are where `rows` are the first.
+        notes: The rest, which a reader can unfold.
+        rows: The rows behind the picture, or the first of them.
+        heading: The heading if it depends on the rows; else that of the figure's .yaml applies.
+        finding: What the numbers show, printed above the picture; may be empty.
+        all_rows: The number of all rows, if `rows` has only the first.
     """
 
     name: str
@@ -150,14 +150,14 @@ class Figure:
 
 
 def refused(name: str, rows: pl.DataFrame, why: str | None) -> Figure | None:
-    """A figure that only says why nothing is drawn; None if there is no reason."""
+    """Returns a figure that only says why nothing is drawn; None if there is no reason."""
     if why is None:
         return None
     return Figure(name, why, empty("no capture is good enough for this", 760, 60), rows)
 
 
 def values(rows: list[dict[str, Any]]) -> charts.Data:
-    """Inline data of a chart: numbers cut to 5 significant figures, times stay exact."""
+    """Returns inline data of a chart: floats rounded to 5 significant figures, all else exact."""
     return [{key: _shorten(value) for key, value in row.items()} for row in rows]
 
 
@@ -168,12 +168,12 @@ def _shorten(value: Any) -> Any:
 
 
 def sentence(*parts: str | None) -> str:
-    """Parts of a caption, the absent ones left out."""
+    """Joins the parts of a caption, leaving out absent ones."""
     return " ".join(part for part in parts if part)
 
 
 def panel_title(name: str, subtitle: str, one: Series, width: int) -> dict[str, Any]:
-    """`name: said` over a panel `width` pixels wide; on two lines where one is too short."""
+    """Returns `name: subtitle` for a panel `width` pixels wide, on several lines if needed."""
     line = ": ".join(text for text in (name, subtitle) if text)
     return charts.title(
         line
@@ -190,12 +190,12 @@ def panel_title(name: str, subtitle: str, one: Series, width: int) -> dict[str, 
 
 
 def fits(text: str, width: int) -> bool:
-    """Whether a title of one line is no wider than a panel of `width` pixels."""
+    """Returns whether a title of one line fits a panel of `width` pixels."""
     return len(text) * LETTER <= width
 
 
 def _fold(text: str, letters: int) -> list[str]:
-    """The name of a point on as few lines as it needs."""
+    """Folds the name of a point into as few lines as it needs."""
     lines = [""]
     for part in text.split(SEPARATOR):
         longer = SEPARATOR.join(filter(None, (lines[-1], part)))
@@ -207,7 +207,7 @@ def _fold(text: str, letters: int) -> list[str]:
 
 
 def empty(message: str, width: int, height: int) -> Any:
-    """A frame with a sentence inside, where there is nothing to draw."""
+    """Returns a frame with a sentence inside, for a figure with nothing to draw."""
     data = values([{"x": 0.5, "y": 0.5, "text": message}])
     scale = axes.scale(domain=[0, 1])
     base = charts.Chart(data).encode(

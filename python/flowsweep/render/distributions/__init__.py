@@ -1,6 +1,6 @@
 """Distribution functions (CDF) over the points of a sweep.
 
-A panel for each axis with a curve for each of its points; a panel for each point or run where no
+There is a panel for each axis with a curve for each of its points, or for each point or run if no
 axis was varied.
 """
 
@@ -30,12 +30,12 @@ __all__ = [
     "select_pool",
 ]
 
-#: Fewer values have no shape of a distribution.
+#: Fewer values do not show the shape of a distribution.
 LEAST_VALUES = 20
 
 
 def is_small_sample(rows: pl.DataFrame, counted: str) -> bool:
-    """Whether no curve has enough values for the shape of a distribution.
+    """Returns whether no curve has enough values for the shape of a distribution.
 
     Args:
         rows: Steps of the distributions; may be empty.
@@ -45,18 +45,18 @@ def is_small_sample(rows: pl.DataFrame, counted: str) -> bool:
 
 
 def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any, str]:
-    """The panels, and the sentences that explain them and name what is not drawn.
+    """Returns the panels, and sentences that explain them and what is not drawn.
 
     Args:
-        context: Knows points and applications.
+        context: Provides points and applications.
         rows: Steps of the distributions; not empty.
-        quantity: What they are of.
+        quantity: The quantity that is distributed.
     """
     return families.chart(context, rows, quantity) or multiples.chart(context, rows, quantity)
 
 
 def censored(flows: int) -> str | None:
-    """Says how many flows the capture does not hold whole, so that their sizes are lower bounds."""
+    """States how many flows the capture lacks part of, so that their sizes are lower bounds."""
     if not flows:
         return None
     return (

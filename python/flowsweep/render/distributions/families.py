@@ -1,4 +1,4 @@
-"""Distribution functions (CDF) as families: a panel for each axis, a curve for each point on it.
+"""Draws CDFs as families: a panel for each axis, a curve for each point on it.
 
 The curve of the baseline has the colour of text; the others go from the first colour of the ramp to
 the last with their distance from it along the axis.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 COLUMNS, GAP, HEIGHT = 2, 12, 150
 #: Width of the column of names beside the curves, and height of a name, pixels.
 NAMES, LINE = 96, 14
-#: At most so many curves in a panel, and panels in a figure.
+#: The most curves in a panel, and panels in a figure.
 MAX_CURVES, MAX_PANELS = 9, 32
 
 
@@ -47,13 +47,13 @@ class Curve:
 
     @property
     def has_band(self) -> bool:
-        """Whether it stands for several runs, which can differ."""
+        """Whether it represents several runs, which can differ."""
         return int(self.rows["runs"].max()) > 1  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One axis of one application: the curves from the baseline outward."""
+    """One axis of one application, with its curves from the baseline outward."""
 
     one: Series
     part: str
@@ -62,7 +62,7 @@ class Panel:
 
 
 def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any, str] | None:
-    """The panels and what to say of them; None where some application has no axis that varies."""
+    """Returns the panels and their caption; None if some application has no axis that varies."""
     if context.stands_alone or rows["run"].drop_nulls().len():
         return None
     found = _panels(context, rows, quantity)
@@ -100,7 +100,7 @@ def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any
 
 
 def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> list[Panel]:
-    """One panel for each application, part of its rows, and axis."""
+    """Makes a panel for each application, part of its rows, and axis."""
     parts = sorted(set(rows[quantity.parts]), reverse=True)
     lines = context.model("axis_points").filter(~pl.col("axis").is_in(["problem", "beside"]))
     found = []
@@ -123,7 +123,7 @@ def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> list[Pa
 
 
 def _axes(lines: pl.DataFrame) -> list[tuple[str, str]]:
-    """The axes of an application in the order of the experiment's axes, each with its unit."""
+    """Returns the axes of an application in the order of `AXES`, each with its unit."""
     known = set(lines.select("axis", "unit").iter_rows())
     return [
         (name, column.unit)
@@ -134,7 +134,7 @@ def _axes(lines: pl.DataFrame) -> list[tuple[str, str]]:
 
 
 def _curves(line: pl.DataFrame, rows: pl.DataFrame, column: Column) -> list[Curve]:
-    """The curves of one line, the baseline first, then outward by the distance from it."""
+    """Returns the curves of one line: the baseline, then the others by distance from it."""
     base = line.filter("is_reference")["x"].to_list()[:1]
     start = base[0] if base else None
     order = sorted(
@@ -156,14 +156,14 @@ def _curves(line: pl.DataFrame, rows: pl.DataFrame, column: Column) -> list[Curv
 
 
 def _distance(x: float | None, start: float | None) -> float:
-    """How far a value lies from the baseline's along its axis; an unset one lies behind all."""
+    """Returns how far a value is from the baseline's along its axis; infinity if it is unset."""
     if x is None or start is None:
         return float("inf") if x is None else x
     return abs(x - start)
 
 
 def _name(row: dict[str, Any], column: Column) -> str:
-    """The value of the axis at a point, as measured, with its unit."""
+    """Returns the value of the axis at a point, as measured, with its unit."""
     value = row[column.shown]
     return (column.unset or "unset") if value is None else points.words(column)(value)
 
@@ -175,7 +175,7 @@ def _draw(panel: Panel, quantity: Quantity, span: Span, *, is_left: bool) -> Any
     y = y_axis(shares, labelled=is_left)
     low = y_axis(shares, labelled=is_left, field="low")
     layers: list[Any] = []
-    # The baseline lies on top: the others are compared with it.
+    # The baseline is on top: the others are compared with it.
     for curve in reversed(panel.curves):
         own = charts.Chart(
             values([{**step, TIP: curve.name} for step in steps(curve.rows, quantity, span)])
@@ -211,8 +211,8 @@ def _draw(panel: Panel, quantity: Quantity, span: Span, *, is_left: bool) -> Any
 
 
 def _key(curves: list[Curve], width: int) -> list[Any]:
-    """The names of the curves beside the panel, from the baseline outward, each with its colour."""
-    # Holds the width where a browser's letters are wider than those that were measured.
+    """Draws the curves' names beside the panel, from the baseline outward, each with its colour."""
+    # Keeps the width if a browser's letters are wider than the measured ones.
     room = charts.Chart(values([{}])).mark("rule", opacity=0)
     layers: list[Any] = [
         room.encode(x=charts.value(width), x2=charts.value(width + NAMES), y=charts.value(0))

@@ -1,4 +1,4 @@
-"""Figures of the distributions of flows over the points of a sweep."""
+"""Draws the distributions of flows over the points of a sweep."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def draw_flows(
     context: Context, quantity: Quantity, explanation: str | None = None
 ) -> Figure | None:
-    """The figure of a quantity of flows; None where there are too few of them.
+    """Draws a quantity of flows; None if there are too few flows.
 
     Args:
-        context: Answers the query of the quantity.
-        quantity: What the distribution is of.
+        context: Answers the quantity's query.
+        quantity: The quantity that is distributed.
         explanation: A sentence on how it is computed.
     """
     rows = context.rows(quantity.query)

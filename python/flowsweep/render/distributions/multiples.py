@@ -1,4 +1,4 @@
-"""Distribution functions (CDF) as small multiples: a panel for each point or run, on one scale."""
+"""Draws CDFs as small multiples: a panel for each point or run, all on one scale."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 COLUMNS, GAP, HEIGHT = 4, 8, 96
-#: At most so many panels in a figure, and so many points of one application.
+#: The most panels in a figure, and points of one application.
 MAX_PANELS, MAX_POINTS = 32, 8
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One point of one application: its rows, and those of the baseline beside them."""
+    """One point of one application: its rows, and those of the baseline for comparison."""
 
     one: Series
     part: str
@@ -39,36 +39,36 @@ class Panel:
     own: pl.DataFrame
     base: pl.DataFrame | None
     is_one_run: bool
-    #: Where it is not the name.
+    #: The title, if it is not the name.
     title: str = ""
 
     @property
     def has_band(self) -> bool:
-        """Whether runs differ."""
+        """Whether it represents several runs, which can differ."""
         return int(self.own["runs"].max()) > 1  # type: ignore[arg-type]
 
 
 def chart(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[Any, str]:
-    """The panels, and what to say of them: what is drawn, and of the points that have none.
+    """Returns the panels and their caption: what is drawn, and how many points are not.
 
     Args:
-        context: Knows points and applications.
+        context: Provides points and applications.
         rows: Steps of the distributions; not empty.
-        quantity: What they are of.
+        quantity: The quantity that is distributed.
     """
     found, total = _panels(context, rows, quantity)
     span = log_ends(pl.concat([panel.own for panel in found])[quantity.column] * quantity.scale)
     alone = len({panel.one for panel in found}) == 1 or context.stands_alone
     lines: dict[tuple[Series | None, str], list[Panel]] = {}
     if context.stands_alone:
-        # They have one panel each: their runs stand side by side, a direction below the other.
+        # Each run has one panel per direction: runs are side by side, one row per direction.
         found.sort(key=lambda panel: panel.part, reverse=True)
     for panel in found:
         series = None if context.stands_alone else panel.one
         lines.setdefault((series, panel.part), []).append(panel)
     is_one_line = context.stands_alone and all(len(line) == 1 for line in lines.values())
     if is_one_line:
-        # The directions of a single run stand side by side.
+        # The directions of a single run are side by side.
         lines = {(None, ""): [replace(one, title=f"{one.part}: {one.name}") for one in found]}
     columns = min(COLUMNS, max(2, *map(len, lines.values())))
     grids = []
@@ -111,7 +111,7 @@ def _legend(context: Context, panels: list[Panel]) -> str:
 
 
 def _panels(context: Context, rows: pl.DataFrame, quantity: Quantity) -> tuple[list[Panel], int]:
-    """The panels to draw, and how many points have rows, drawn or not."""
+    """Returns the panels to draw, and how many points have rows, drawn or not."""
     parts = sorted(set(rows[quantity.parts]), reverse=True)
     shown = context.series_in(rows)
     every = [pools(context.select_series(rows, one), quantity.parts) for one in shown]

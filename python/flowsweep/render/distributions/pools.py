@@ -1,4 +1,4 @@
-"""Points whose runs are drawn together, and runs that stand alone."""
+"""Points whose runs are drawn together, and runs that are drawn alone."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from flowsweep.render.figure import Context
     from flowsweep.render.theme import Series
 
-#: A point; and the run, where one without a record stands alone.
+#: A point, and a run if the point's runs are drawn apart.
 Pool = tuple[int, str | None]
 
 
 def pools(rows: pl.DataFrame, parts: str | None) -> dict[Pool, str]:
-    """The points of one application with their names; runs that stand alone each for itself."""
+    """Returns the points of one application with their names; runs drawn alone each by itself."""
     keys = ["app", "run", "point", "is_baseline", *points.COLUMNS]
     every = rows.select(keys).unique(subset="point", maintain_order=True)
     names = dict(zip(every["point"], points.labels(every), strict=True))
@@ -34,14 +34,14 @@ def pools(rows: pl.DataFrame, parts: str | None) -> dict[Pool, str]:
 
 
 def kept(context: Context, every: list[Pool], one: Series, most: int) -> list[Pool]:
-    """The baseline and the ends of each axis; of runs that stand alone the first ones."""
+    """Returns the baseline and the ends of each axis, or the first of runs drawn alone."""
     chosen = points.choose_extremes(context, one.app, one.problem, most)
     found = [pool for point in chosen for pool in every if pool[0] == point]
     return found[:most] or every[:most]
 
 
 def select_pool(rows: pl.DataFrame, pool: Pool) -> pl.DataFrame:
-    """The rows of one point, or of one run that stands alone there."""
+    """Selects the rows of one point, or of one run that is drawn alone there."""
     point, run = pool
     own = rows.filter(pl.col("point") == point)
     return own if run is None else own.filter(pl.col("run") == run)

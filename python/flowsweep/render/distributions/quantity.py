@@ -1,4 +1,4 @@
-"""A quantity whose distribution is drawn: its axes, and its steps between them."""
+"""A quantity whose distribution is drawn: its axes and its steps."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-#: Ends of the axis of values, and the place of 0 on it, if there is one.
+#: The ends of the axis of values, and the place of 0 on it, if there is one.
 Span = tuple[float, float, float | None]
-#: Room for the numbers of the shares, pixels.
+#: Room for the numbers of the shares axis, pixels.
 LEFT = 30
 
 
@@ -24,13 +24,13 @@ class Quantity:
     """A quantity, and how its distribution is drawn.
 
     Attributes:
-        query: The query that has the steps.
+        query: The query that returns the steps.
         column: Its column of values.
-        title: The axis of the values, with the unit.
+        title: Title of the axis of values, with the unit.
         counted: What the shares count, such as `flows`.
-        parts: The column that parts the rows of a point, each with panels of its own.
+        parts: The column that divides the rows of a point into parts with panels of their own.
         labels: Label expression of the ticks.
-        scale: The unit of the axis, in units of the column.
+        scale: Factor from units of the column to units of the axis.
     """
 
     query: str
@@ -43,7 +43,7 @@ class Quantity:
 
 
 def log_ends(column: pl.Series) -> Span:
-    """Ends of the log axis, and the place of 0 on it, if there is one."""
+    """Returns the ends of the log axis, and the place of 0 on it, if there is one."""
     positive = column.filter(column > 0)
     if positive.is_empty():
         return 1.0, 10.0, 1.6
@@ -59,7 +59,7 @@ def log_ends(column: pl.Series) -> Span:
 
 
 def steps(rows: pl.DataFrame, quantity: Quantity, span: Span) -> list[dict[str, float]]:
-    """A distribution from beside the left end of the axis to beside its right end."""
+    """Returns the steps of a distribution from just left of the axis to just right of it."""
     low, high, zero = span
     beside = (high / low) ** 0.02
     found = [{"x": low / beside, "y": 0.0, "low": 0.0, "high": 0.0}]
@@ -77,9 +77,9 @@ def steps(rows: pl.DataFrame, quantity: Quantity, span: Span) -> list[dict[str, 
 
 
 def x_axis(quantity: Quantity, span: Span, *, titled: bool, most_ticks: int) -> charts.Channel:
-    """The log axis of the values, with a place for 0 where there is one."""
+    """Returns the log axis of the values, with a place for 0 if `span` has one."""
     low, high, zero = span
-    # The next number would touch that of 0.
+    # A tick closer to 0 would have a label that touches that of 0.
     first = low * (zero / low) ** 2 * (high / low) ** 0.04 if zero else low
     ticks = axes.log_ticks(first, high, most_ticks)
     return charts.field(
@@ -96,7 +96,7 @@ def x_axis(quantity: Quantity, span: Span, *, titled: bool, most_ticks: int) -> 
 
 
 def y_axis(shares: list[int], *, labelled: bool, field: str = "y") -> charts.Channel:
-    """The axis of the shares, %; every layer of a panel needs it, or Vega takes its own ticks."""
+    """Returns the axis of shares, %; a layer without it would make Vega choose its own ticks."""
     return charts.field(
         f"{field}:Q",
         title=None,
