@@ -105,7 +105,7 @@ def time_labels(ticks: list[float], special: dict[float, str] | None = None) -> 
 
 
 def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
-    """Returns unit and options of a linear axis of 0 to `end_s` seconds; hours or days if long.
+    """Returns unit and options of a linear axis from 0 to `end_s`, in s, or h or days if long.
 
     The data stay in seconds.
     """
@@ -120,13 +120,13 @@ def since_start(end_s: float) -> tuple[str, dict[str, Any]]:
 
 
 def rate_unit(top_mbit_s: float) -> tuple[float, str]:
-    """Returns size (Mbit/s) and name of the unit of an axis up to this rate; its title states it."""
+    """Returns size (Mbit/s) and name of the unit for an axis up to this rate, for its title."""
     units = ((1.0, "Mbit/s"), (1e-3, "kbit/s"))
     return next((one for one in units if top_mbit_s >= one[0]), (1e-6, "bit/s"))
 
 
 def rate_axis(top_mbit_s: float, ticks: int) -> dict[str, Any]:
-    """Returns a linear axis up to this rate, labelled in its `rate_unit`; up to 0, it has only 0."""
+    """Returns a linear axis up to this rate, labelled in its `rate_unit`; for 0 with 0 alone."""
     if not top_mbit_s:
         return axis(values=[0])
     size, _ = rate_unit(top_mbit_s)

@@ -1,5 +1,5 @@
-"""The drawing of each figure of the report, in a file of the name of its query.
+"""Draws each figure of the report, in a file named after its query.
 
-`draw(context)` gives a `Figure`, the `Markup` of a table, or None where there is nothing to draw;
-`heading(context)` gives a heading that depends on the rows.
+`draw(context)` returns a `Figure`, the `Markup` of a table, or None if there is nothing to draw;
+`heading(context)` returns a heading that depends on the rows.
 """

@@ -1,4 +1,4 @@
-"""Table `against`: this experiment beside another one, point by point."""
+"""Table `against`: this experiment and another one, point by point."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TIMES = ("completion_s", "other_s")
 
 
 def draw(context: Context) -> Markup | None:
-    """One row for each point that both have."""
+    """Makes a row for each point that both have."""
     every = context.rows("against")
     shared = ordered(context, every.filter(every["side"] == "both"))
     rows = shared[:MAX_ROWS]
@@ -47,5 +47,5 @@ def draw(context: Context) -> Markup | None:
 
 
 def note(context: Context) -> str:
-    """What was found, and which points one of the two has alone."""
+    """States what was found, and which points only one of the two has."""
     return " ".join(differences.sentences(context.rows("against").rows(named=True)))

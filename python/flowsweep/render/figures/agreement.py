@@ -1,4 +1,4 @@
-"""Table `agreement`: what Zeek counted beside our parser, class by class."""
+"""Table `agreement`: what Zeek and our parser counted, class by class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
 SAME = "the same"
-#: Each class of the query, the greatest difference first, and where it comes from.
+#: The classes of the query in the order of the table, and the reason for each.
 CLASSES = {
     SAME: "packets, bytes, payload, begin and end",
     "microseconds": "the same; Zeek writes times with six decimals",
@@ -50,7 +50,7 @@ CLASSES = {
 
 
 def heading(context: Context) -> str:
-    """How many are the same for both, and how many more differ in something else than counts."""
+    """States how many connections agree, and how many more agree in packets and bytes of IP."""
     rows = context.rows("agreement")
     same = rows.filter(pl.col("class") == SAME).height
     counted = rows.filter(
@@ -69,7 +69,7 @@ def heading(context: Context) -> str:
 
 
 def draw(context: Context) -> Markup | None:
-    """One row per class of difference."""
+    """Makes a row per class of difference."""
     rows = context.rows("agreement")
     if rows.is_empty():
         return None

@@ -1,4 +1,4 @@
-"""Table `axis_thresholds`: from which loss, jitter, queue or buffer on an outcome is worse."""
+"""Table `axis_thresholds`: the loss, jitter, queue or buffer at which an outcome gets worse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
-#: Columns of tried values of the axis, their heads and what stands above them.
+#: Columns with values of the axis, their heads, and the head that spans them.
 VALUES = {
     "low": ("from", "95 % interval"),
     "high": ("to", "95 % interval"),
@@ -26,7 +26,7 @@ VALUES = {
 
 
 def draw(context: Context) -> Markup | None:
-    """Each threshold and the tried values beside it, in units that suit them, as in the verdict."""
+    """Makes a row per threshold, with the tried values around it, in the units of the verdict."""
     frame = context.rows("axis_thresholds")
     if frame.is_empty():
         return None
@@ -51,7 +51,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def note(context: Context) -> str | None:
-    """Says which limits hold where more is better; None where it is of no outcome."""
+    """States the limits that apply where more is better; None if it is for no outcome."""
     rows = context.rows("axis_thresholds").rows(named=True)
     return outcome_words.MORE_IS_BETTER if outcome_words.grows_better(rows) else None
 

@@ -1,4 +1,4 @@
-"""Figure `bytes_in_flight`: the most in flight at a point against the bandwidth-delay product."""
+"""Figure `bytes_in_flight`: the maximum at a point against the bandwidth-delay product."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 QUERY = "bytes_in_flight"
 HEIGHT = 240
-#: What is less than this share of the scale's top is acknowledgements of a few bytes, or none.
+#: Less than this share of the largest value is replies of a few bytes, or none: not drawn.
 LEAST_SHARE = 1e-4
 
 
 def draw(context: Context) -> Figure | None:
-    """One panel for each application; None where RTT or rate of no point is known."""
+    """Draws a panel for each application; None if no point has a known RTT and rate."""
     every = context.rows(QUERY)
     known = every.filter(pl.col("bdp_bytes") > 0)
     top = known.select(pl.max_horizontal("in_flight_bytes", "bdp_bytes").max()).item()
@@ -65,7 +65,7 @@ def _has_window(rows: pl.DataFrame) -> bool:
 
 def _panel(rows: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, name: str) -> Any:
     x_ends = _scale_ends(every["bdp_bytes"])
-    # The line stays visible where all marks lie far below it.
+    # With these ends the line stays visible even if all marks are far below it.
     heights = ("in_flight_bytes", "window_bytes", "bdp_bytes")
     y_ends = _scale_ends(pl.concat([every[name].drop_nulls() for name in heights], how="vertical"))
     x = axes.log_channel("bandwidth-delay product (bytes)", x_ends, axes.MAX_TICKS, "x:Q")
@@ -102,12 +102,12 @@ def _panel(rows: pl.DataFrame, one: Series, every: pl.DataFrame, width: int, *, 
 
 
 def _scale_ends(sizes: pl.Series) -> tuple[float, float]:
-    """The ends of a log scale, a little beyond what is drawn."""
+    """Returns the ends of a log scale, a little beyond what is drawn."""
     return 0.7 * float(sizes.min()), 1.4 * float(sizes.max())  # type: ignore[arg-type]
 
 
 def _tooltip(row: dict[str, Any]) -> str:
-    """A mark in words."""
+    """Describes a mark."""
     window = row["window_bytes"]
     return tip(
         f"{row['from_site']} → {row['to_site']}, {numbers.estimate(row['rtt_ms'])} ms, "

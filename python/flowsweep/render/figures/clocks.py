@@ -1,4 +1,4 @@
-"""Table `clocks`: the hosts whose clocks were far from that of most, and are put right."""
+"""Table `clocks`: the hosts whose clocks were far from most others' and are corrected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_ROWS = 60
 
 
 def draw(context: Context) -> Markup | None:
-    """A row for each host of a run whose times are put back; None where there is none."""
+    """Makes a row for each host of a run whose times are corrected; None if there is none."""
     rows = context.rows("clocks").filter("is_put_right")
     if rows.is_empty():
         return None

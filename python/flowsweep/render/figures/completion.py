@@ -2,7 +2,7 @@
 
 `outcome_slowdowns` draws other outcomes in the same way.
 
-Where RTT and rate alone were varied their own figures say all of it, and this one is not drawn.
+If only RTT and rate were varied, their own figures show all of it, and this one is not drawn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLUMNS, GAP, HEIGHT, LEFT, MAX_PANELS = 4, 8, 110, 30, 24
 
 
 def draw(context: Context) -> Figure | None:
-    """The slowdown along every axis of numbers."""
+    """Draws the slowdown along every axis of numbers."""
     every = context.rows(QUERY)
     rows = every.filter(pl.col("kind") == "number")
     if rows.filter(~pl.col("axis").is_in(OWN_FIGURES)).is_empty():
@@ -47,7 +47,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def draw_outcomes(context: Context, query: str) -> Figure | None:
-    """How much worse each other outcome gets along every axis of numbers."""
+    """Draws how much worse each other outcome gets along every axis of numbers."""
     every = context.rows(query)
     return (
         None
@@ -120,7 +120,7 @@ def _draw(context: Context, every: pl.DataFrame, query: str) -> Figure:
 
 
 def _panel_title(rows: pl.DataFrame, one: Series, *, alone: bool, is_time: bool) -> str:
-    """The title of a panel: the values by which it differs from the other panels."""
+    """Returns the title of a panel: the values by which it differs from other panels."""
     parts = [] if alone else [one.label]
     parts += [] if is_time else [outcome_words.quantity(rows.row(0, named=True))]
     return " ".join(parts)
@@ -177,7 +177,7 @@ def _panel(
 
 
 def _tooltip(row: dict[str, Any], line: Line) -> str:
-    """A point in words."""
+    """Describes a point."""
     low, high = row["slowdown_low"], row["slowdown_high"]
     has_interval = low is not None and not row["is_reference"]
     return tip(

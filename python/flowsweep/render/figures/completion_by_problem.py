@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def draw(context: Context) -> Markup | None:
-    """How time and traffic grow with the problem, where there are several."""
+    """Makes a row for each problem, with its time and traffic, if there are several."""
     rows = ordered(context, context.rows("completion_by_problem"))
     if not rows:
         return None
@@ -42,5 +42,5 @@ def draw(context: Context) -> Markup | None:
 
 
 def note(context: Context) -> str | None:
-    """Which captures the traffic rests on."""
+    """States which captures behind the traffic are in doubt."""
     return doubts.note_traffic(context)

@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 
 def draw(context: Context) -> Figure | None:
-    """The curve of the slowdown with the thresholds on it."""
+    """Draws the curve of the slowdown with the thresholds on it."""
     return completion.figure(context, AXES["rtt"])

@@ -23,14 +23,14 @@ QUANTITIES = {
     "throughput": ("throughput in a bin (bit/s)", False),
 }
 ENGINES = {"native": "our parser", "zeek": "Zeek"}
-#: Zeek's line is dashed and above ours, so that both are seen where they agree.
+#: Zeek's line is dashed and above ours, so that both are visible where they agree.
 DASHES = {"native": [1, 0], "zeek": [5, 4]}
 MAX_APPLICATIONS = 3
 PANEL_WIDTH, PANEL_HEIGHT = 195, 130
 
 
 def draw(context: Context) -> Figure | None:
-    """One panel per quantity, one line per engine."""
+    """Draws a panel per quantity, with a line per engine."""
     rows = context.rows("engines")
     both = rows.group_by("quantity").agg(pl.col("engine").n_unique())
     shared = set(both.filter(pl.col("engine") == len(ENGINES))["quantity"])
@@ -66,7 +66,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _counts(rows: pl.DataFrame, drawn: list[str]) -> str:
-    """How many values each engine has."""
+    """States how many values each engine has."""
     totals = rows.group_by("run", "quantity", "engine").agg(pl.col("of_count").first())
     sums = totals.group_by("quantity", "engine").agg(pl.sum("of_count"))
     found = {(row["quantity"], row["engine"]): row["of_count"] for row in sums.to_dicts()}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def draw(context: Context) -> Markup | None:
-    """What a TCP flow gets beside a transfer, per point."""
+    """Makes a row per point: what a TCP flow gets beside a transfer."""
     frame = context.rows("fairness")
     if frame.is_empty():
         return None
@@ -39,7 +39,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def heading(context: Context) -> str:
-    """The answer: how much of both goes to TCP, over all points."""
+    """States the answer: TCP's share of both, over all points."""
     frame = context.rows("fairness")
     parts = []
     for transport in dict.fromkeys(frame["transport"]):

@@ -21,5 +21,5 @@ QUANTITY = distributions.Quantity(
 
 
 def draw(context: Context) -> Figure | None:
-    """How long flows last."""
+    """Draws how long flows last."""
     return draw_flows(context, QUANTITY)

@@ -21,7 +21,7 @@ QUANTITY = distributions.Quantity(
 
 
 def draw(context: Context) -> Figure | None:
-    """How fast flows are."""
+    """Draws how fast flows are."""
     return draw_flows(
         context,
         QUANTITY,

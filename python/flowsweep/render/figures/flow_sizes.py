@@ -22,9 +22,9 @@ RATES = ((1e4, "10 kbit/s"), (1e6, "1 Mbit/s"), (1e8, "100 Mbit/s"))
 
 
 def draw(context: Context) -> Figure | None:
-    """Flow size against duration."""
+    """Draws flow size against duration."""
     every = context.rows("flow_sizes")
-    # One point has more flows than a reader can tell apart: distributions have the sweep.
+    # One point has more flows than a reader can tell apart; the distributions cover the sweep.
     rows = every.join(context.model("shown_runs").select("run"), on="run", how="semi")
     if rows.is_empty():
         return None
@@ -73,7 +73,7 @@ def _caption(context: Context, rows: pl.DataFrame, drawn: pl.DataFrame) -> str:
 
 
 def _describe_flows(rows: pl.DataFrame) -> str:
-    """Says which flows are drawn, and whose captures they are taken from."""
+    """States which flows are drawn, and which captures they are taken from."""
     total = int(rows["flows"].sum())
     far = int(rows.filter("is_far_side")["flows"].sum())
     elsewhere = (
@@ -86,12 +86,12 @@ def _describe_flows(rows: pl.DataFrame) -> str:
 
 
 class Scale(NamedTuple):
-    """A logarithmic axis with whole decades, and below them a band for what is 0, if anything is.
+    """A logarithmic axis of decades, with a band for 0 below them if a value is 0.
 
     Attributes:
         low, high: The ends of the decades.
-        bottom: The end of the axis: below `low` where there is a band.
-        band_end: The other end of the band.
+        bottom: The lower end of the axis: below `low` if there is a band.
+        band_end: The upper end of the band.
         zero: Where the marks of 0 are.
     """
 
@@ -103,24 +103,24 @@ class Scale(NamedTuple):
 
     @classmethod
     def around(cls, column: pl.Series, ends: tuple[float, float], part: float) -> Scale:
-        """The scale of these values: of `ends` where none is above 0, with bands of this size."""
+        """Returns the scale of these values, or of `ends` if none is above 0; `part` is the band."""
         low, high = _span(column, *ends)
-        # The band takes a tenth of the axis, with the mark in its middle.
+        # The band takes about a tenth of the axis, with the mark near its middle.
         step = (high / low) ** part
         bottom = low / step**2 if (column <= 0).any() else low
         return cls(low, high, bottom, low / step**0.4, low / step)
 
     @property
     def has_band(self) -> bool:
-        """Whether something is 0."""
+        """Whether a value is 0."""
         return self.bottom < self.low
 
     def place(self, value: float) -> float:
-        """Where the mark of a value is."""
+        """Returns where the mark of a value is."""
         return value if value > 0 else self.zero
 
     def ticks(self, most: int = axes.MAX_TICKS) -> list[float]:
-        """The values that are written at the axis."""
+        """Returns the values that are labelled on the axis."""
         zero = [self.zero] if self.has_band else []
         return [*zero, *axes.log_ticks(self.low, self.high, most)]
 
@@ -173,7 +173,7 @@ def _size_axis(scale: Scale) -> charts.Channel:
 def _draw_bands(
     durations: Scale, sizes: Scale, x: charts.Channel, y: charts.Channel
 ) -> Iterator[charts.Chart]:
-    """The bands of flow directions that last no time, and of those without payload."""
+    """Draws the bands of flow directions of no duration, and of those without payload."""
     if durations.has_band:
         ends = [{"x": durations.bottom, "end": durations.band_end}]
         band = charts.Chart(values(ends)).mark("rect", color=theme.GRID)
@@ -190,7 +190,7 @@ def _draw_points(
     scales: tuple[Scale, Scale],
     channels: tuple[charts.Channel, charts.Channel],
 ) -> Iterator[charts.Chart]:
-    """A point for each row; those are open whose flows the capture may not hold whole."""
+    """Draws a point for each row, open if the capture may lack part of its flows."""
     durations, sizes = scales
     x, y = channels
     points = [
@@ -221,7 +221,7 @@ def _draw_points(
 
 
 def _tooltip(row: dict[str, Any]) -> str:
-    """Words for a flow direction, or for a cell of several."""
+    """Describes a flow direction, or a cell of several."""
     return tip(
         f"{numbers.plural(row['flows'], 'flow direction')}, geometric means"
         if row["is_cell"]
@@ -233,7 +233,7 @@ def _tooltip(row: dict[str, Any]) -> str:
 
 
 def _span(column: pl.Series, low: float, high: float) -> tuple[float, float]:
-    """Whole decades around the positive values."""
+    """Returns decades around the positive values."""
     positive = column.filter(column > 0)
     if positive.is_empty():
         return low, high
@@ -241,7 +241,7 @@ def _span(column: pl.Series, low: float, high: float) -> tuple[float, float]:
     # A mark on the edge would be cut.
     bottom = 10.0 ** math.floor(math.log10(least / 1.5))
     top = 10.0 ** math.ceil(math.log10(most) + 1e-9)
-    # A tight top: half a decade where that holds the largest value.
+    # A tight top: half a decade if that is above the largest value.
     if most * 1.15 < top / math.sqrt(10):
         top /= math.sqrt(10)
     return min(bottom, top / 100), top

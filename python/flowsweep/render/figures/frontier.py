@@ -3,8 +3,8 @@
 Each tried point has a cell, which reaches half-way (on the log scales) to its neighbours.
 
 A line crosses between two tried points that are neighbours in RTT, or in rate, where a straight
-line in RTT, or in 1/rate, through their medians reaches its level: as the thresholds have it.
-Inside a cell of four tried points it is drawn straight from one crossing to the other.
+line in RTT, or in 1/rate, through their medians reaches its level, as for the thresholds. Inside a
+cell of four tried points it is drawn straight from one crossing to the other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Place = tuple[float, float]
 
 
 def draw(context: Context) -> Figure | None:
-    """One panel for each application whose RTT and rate were varied together."""
+    """Draws a panel for each application whose RTT and rate were varied together."""
     rows = context.rows("frontier")
     if rows.is_empty():
         return None
@@ -146,7 +146,7 @@ def _panel(
             x=x, y=y
         )
     )
-    # The words stand on ground of their own: a line may run behind them.
+    # The words have a background of their own: a line may run behind them.
     for stroke, width_of in ((theme.PAGE, 3), (None, 0)):
         words = marks.mark("text",
             align="left", dx=6, dy=-6, fontSize=11, color=theme.TEXT,
@@ -173,13 +173,13 @@ def _scale(column: str, title: str, every: pl.DataFrame) -> charts.Channel:
 
 
 def _cells(tried: pl.DataFrame, x: charts.Channel, y: charts.Channel) -> list[dict[str, float]]:
-    """The cell of each point, from half-way to the neighbour before it to half-way to the next."""
+    """Returns the cell of each point, which ends half-way to its neighbours."""
     edges = {}
     for column, measured, channel in (
         ("rtt_asked_ms", "rtt_ms", x),
         ("rate_asked_mbit_s", "rate_mbit_s", y),
     ):
-        # Points of one column differ a little as measured; its cells share their edges.
+        # The measured values of one column differ a little; its cells share their edges.
         columns = tried.group_by(column).agg(pl.col(measured).median()).sort(measured)
         low, high = channel["scale"]["domain"]
         between = [math.sqrt(a * b) for a, b in itertools.pairwise(columns[measured])]
@@ -202,7 +202,7 @@ def _cells(tried: pl.DataFrame, x: charts.Channel, y: charts.Channel) -> list[di
 
 
 def segments(own: pl.DataFrame, level: float) -> list[tuple[Place, Place]]:
-    """The parts of a line: from one crossing to the other in each cell of four tried points."""
+    """Returns a line's parts, from crossing to crossing in each cell of four tried points."""
     tried = {
         row["point"]: row for row in own.filter(pl.col("kind") == "tried").iter_rows(named=True)
     }
@@ -222,7 +222,7 @@ def segments(own: pl.DataFrame, level: float) -> list[tuple[Place, Place]]:
             at.get(place) for place in ((short, high), (long, high), (long, low), (short, low))
         ]
         edges = itertools.pairwise([*corners, corners[0]])
-        # In the order of the edges: where four are crossed, the first two belong together.
+        # In the order of the edges: if four are crossed, the first two belong together.
         crossed = [crossings[edge] for edge in map(frozenset, edges) if edge in crossings]
         found += list(zip(crossed[::2], crossed[1::2], strict=False))
     return found

@@ -1,4 +1,4 @@
-"""Table `goodput`: how fast transfers are, by what they carry from where to where."""
+"""Table `goodput`: how fast transfers are, by transport, source and target."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 NAME = "goodput"
-#: Columns that tell the transfers of a point apart.
+#: Columns that distinguish the transfers of a point.
 KINDS = ["transport", "source", "target", "is_both_ways", "has_tcp_beside"]
 
 
 def draw(context: Context) -> Markup | None:
-    """The transfers of each point: their kind, and what they get of the link."""
+    """Makes a row for each kind of transfer at a point, with its share of the link."""
     frame = context.rows(NAME)
     if frame.is_empty():
         return None
@@ -40,7 +40,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def _kind(row: Row) -> str:
-    """`tcp, disk to memory, both ways, TCP beside`."""
+    """Returns `tcp, disk to memory, both ways, TCP beside`."""
     parts = [row["transport"], f"{row['source']} to {row['target']}"]
     parts += ["both ways"] if row["is_both_ways"] else []
     parts += ["TCP beside"] if row["has_tcp_beside"] else []

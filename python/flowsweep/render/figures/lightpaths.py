@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 from flowsweep.render.point_rows import kept_rows, labelled_rows
 
-#: More scales than these are written as a range.
+#: More scales than this are written as a range.
 FEW_SCALES = 3
 
 
 def draw(context: Context) -> Markup | None:
-    """How many lightpaths carry the demand between two sites, per point."""
+    """Makes a row per point: how many lightpaths carry the demand between two sites."""
     frame = context.rows("lightpaths")
     if frame.is_empty():
         return None
@@ -68,7 +68,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def heading(context: Context) -> str:
-    """The scale, as it is the assumption that all rests on."""
+    """States the rate of a lightpath, because the whole table rests on it."""
     frame = context.rows("lightpaths")
     scales = sorted(set(frame["lightpath_mbit_s"]))
     scale = (
@@ -82,7 +82,7 @@ def heading(context: Context) -> str:
 
 
 def note(context: Context) -> str | None:
-    """Sentences on the captures behind the traffic, and on the shortest time it is known for."""
+    """Describes doubts about the captures, and the shortest time for which traffic is known."""
     return (
         sentence(
             doubts.note_unplaced(context),

@@ -1,4 +1,4 @@
-"""Figure `limits`: what holds the senders back, per point of the sweep."""
+"""Figure `limits`: what holds senders back, per point of the sweep."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from flowsweep.render.theme import Series
 
-#: Pixels for the words behind a bar.
+#: Pixels for the words after a bar.
 WORDS = 230
 PARTS = [(column, name, colour) for column, name, _, colour in CLASSES]
 SHARES = [column for column, *_ in PARTS]
 
 
 def draw(context: Context) -> Figure | None:
-    """Shares of the sending time, as stacked bars."""
+    """Draws shares of the sending time as stacked bars."""
     rows = context.rows("limits")
     if rows.is_empty():
         return None
@@ -72,7 +72,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _finding(context: Context, shown: Sequence[Series], rows: pl.DataFrame) -> str:
-    """What the numbers say; of captures alone a sentence for those with most traffic."""
+    """States what the numbers show; for captures alone only of those with the most traffic."""
     certain = doubts.select_reliable(context, shown)
     certain = certain[:LISTED] if context.stands_alone else certain
     if not certain:
@@ -98,7 +98,7 @@ def _make_axis(_: pl.DataFrame) -> charts.Channel:
 
 
 def _label_bar(row: dict[str, Any]) -> str:
-    """The two largest shares that are not the application's."""
+    """Names the two largest shares that are not the application's."""
     shares = [((row[column] or 0.0) / 100, name) for column, name, _ in PARTS[1:]]
     others = sorted(shares, key=lambda item: -item[0])[:2]
     texts = [f"{name} {numbers.share(share)}" for share, name in others if share >= NOTABLE]

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 ROW = 24
 GAP = 40
-#: A log axis spans at least this factor, so that two of its ticks are in it.
+#: A log axis spans at least this factor, so that it has two ticks.
 NARROWEST = 8
-#: Above this share of guessed ends a point is drawn open: messages may be split or joined.
+#: A point with a larger share of guessed ends is open: messages may be split or joined.
 MAX_GUESSED = 0.2
-#: If there may be so many times more messages than were counted, their number is a lower bound.
+#: If there may be more than this many times the counted messages, the count is a lower bound.
 BOUND = 1.1
 AT_LEAST = "≥ "
 WITHIN = "here by a tenth at most, unless some are smaller than all that were sent alone."
 
 
 def draw(context: Context) -> Figure | None:
-    """Messages per second, and quantiles of their size."""
+    """Draws messages per second, and quantiles of their size."""
     rows = context.rows("message_rate")
     left_out = doubts.note_left_out(context, "has_content")
     if rows.is_empty():
@@ -89,19 +89,19 @@ def draw(context: Context) -> Figure | None:
 
 
 def _is_bound(row: dict[str, Any]) -> bool:
-    """There may be many more messages than were counted."""
+    """Returns whether there may be many more messages than were counted."""
     most = row["messages_s_most"]
     return most is None or most > BOUND * row["messages_s"]
 
 
 def _format_rate(row: dict[str, Any]) -> str:
-    """Writes messages per second, with a sign where they are a lower bound."""
+    """Formats messages per second, with a sign if they are a lower bound."""
     rate = numbers.estimate(row["messages_s"])
     return rate if row["messages_s"] is None or not _is_bound(row) else AT_LEAST + rate
 
 
 def _at_least(bounds: list[dict[str, Any]]) -> str:
-    """What to say of points whose messages may be many more."""
+    """Explains the points that may have many more messages."""
     shares = [row["merged_bytes_share"] for row in bounds]
     return (
         f"{AT_LEAST.strip()}: there may be more than {numbers.share(BOUND - 1)} more, because "
@@ -111,7 +111,7 @@ def _at_least(bounds: list[dict[str, Any]]) -> str:
 
 
 def _tooltip(name: str, row: dict[str, Any]) -> str:
-    """Words for the messages at a point."""
+    """Describes the messages at a point."""
     return tip(
         name,
         f"{_format_rate(row)} messages/s "
@@ -124,7 +124,7 @@ def _tooltip(name: str, row: dict[str, Any]) -> str:
 
 
 def _span(ends: Iterable[float | None]) -> tuple[float, float]:
-    """From the least above 0 to the most, with room for a mark at both ends and for two ticks."""
+    """Returns the range of the values above 0, with room for marks at its ends and two ticks."""
     above = [end for end in ends if end]
     least, most = min(above, default=1.0) / 1.4, max(above, default=1.0) * 1.4
     wider = max(1.0, math.sqrt(NARROWEST * least / most))
@@ -141,7 +141,7 @@ def _panels(
     marks = [
         {
             "point": name,
-            # of a run without messages the line leads to the end of the axis
+            # if a run has no messages, the line extends to the end of the axis
             "low": None
             if row["messages_s_min"] is None
             else max(row["messages_s_min"], per_second[0]),
@@ -170,7 +170,7 @@ def _panels(
     ]
     if alone:
         return panels
-    # The name reaches up to the panel beside it, where it stands again.
+    # The name may extend to the panel beside it, which repeats it.
     limits = (widths[0] + GAP, widths[1])
     return [
         panel.properties(
@@ -183,7 +183,7 @@ def _panels(
 def _rate_panel(
     marks: list[dict[str, Any]], one: Series, x: Callable[[str], charts.Channel], y: charts.Channel
 ) -> Any:
-    """Messages per second: the median of the runs, on a line from the least to the most."""
+    """Draws messages per second: the median of the runs, on a line from minimum to maximum."""
     base = charts.Chart(values(marks))
     words = base.mark("text", align="left", dx=5, fontSize=11, color=theme.MUTED)
     return charts.layer(
@@ -198,7 +198,7 @@ def _rate_panel(
 def _size_panel(
     marks: list[dict[str, Any]], one: Series, x: Callable[[str], charts.Channel], y: charts.Channel
 ) -> Any:
-    """Sizes of messages: a bar from the 10 % to the 90 % quantile, with median, 99 % and mean."""
+    """Draws message sizes: a bar from the 10 % to the 90 % quantile, with median, 99 %, mean."""
     base = charts.Chart(values(marks))
     return charts.layer(
         base.mark("bar", height=6, opacity=0.35, color=one.colour).encode(
@@ -213,7 +213,7 @@ def _size_panel(
 
 
 def _dots(marks: list[dict[str, Any]], one: Series) -> list[Any]:
-    """Points, open where the number of messages is in doubt; the filled ones come first."""
+    """Makes points, open if the number of messages is in doubt; the filled ones come first."""
     return [
         charts.Chart(values([row for row in marks if row["filled"] == is_filled])).mark(
             "point",
@@ -229,7 +229,7 @@ def _dots(marks: list[dict[str, Any]], one: Series) -> list[Any]:
 
 
 def _y(order: list[str], left: int | None) -> charts.Channel:
-    """The points below each other, with their names in `left` pixels; None: without names."""
+    """Returns the axis of points, with their names in `left` pixels; None: without names."""
     axis = axes.axis(grid=True, labels=left is not None, minExtent=left or 0)
     return charts.field(
         "point:N", title=None, sort=order, scale=axes.scale(domain=order), axis=axis

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 QUERY = "message_rate_series"
 HEIGHT, LEFT = 76, 40
-#: Points of one application that are drawn, and of all.
+#: The most points of one application that are drawn, and of all.
 MAX_POINTS, MAX_PANELS = 4, 12
 
 
 def draw(context: Context) -> Figure | None:
-    """Messages per second over the time of the runs of a point."""
+    """Draws messages per second over the time of the runs of a point."""
     rows = context.rows(QUERY)
     if rows.is_empty():
         return None
@@ -116,7 +116,7 @@ def _panels(frames: list[pl.DataFrame], names: list[str], one: Series, *, alone:
 
 
 def _steps(frame: pl.DataFrame) -> list[dict[str, float]]:
-    """A step for each row; of rows with equal values the first stands for all."""
+    """Returns a step for each row; a row that repeats the values of the last step adds none."""
     rows = frame.sort("start_s").select("start_s", "messages_s", "messages_s_min", "messages_s_max")
     found: list[dict[str, float]] = []
     for start, rate, low, high in rows.iter_rows():

@@ -16,7 +16,7 @@ QUANTITY = distributions.Quantity(
 
 
 def draw(context: Context) -> Figure | None:
-    """How large messages are."""
+    """Draws how large messages are."""
     rows = context.rows(QUANTITY.query)
     if rows.is_empty():
         return None

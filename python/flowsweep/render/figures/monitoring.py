@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 QUERY = "monitoring"
 COLUMNS, GAP, HEIGHT, LEFT = 4, 8, 110, 44
-#: At most so many points of one application, and panels of all.
+#: The most points of one application, and panels of all.
 MAX_POINTS, MAX_PANELS = 4, 16
 #: One bit per second, in Mbit/s.
 LEAST_MBIT_S = 1e-6
-#: Applications that have a sentence on how much is hidden.
+#: The most applications with a sentence on how much is hidden.
 FINDINGS = 3
-#: The busiest wide window carries less than this share of the busiest bin where much is hidden.
+#: If the busiest wide window has less than this share of the peak, it hides much.
 STEADY = 0.9
-#: Columns, what they are, and their dashes. The mean is the same in every window that runs fill.
+#: Columns, labels and dashes. The mean is the same in every window that the runs fill.
 LINES = {"peak_mbit_s": ("peak", [1, 0]), "p99_mbit_s": ("exceeded for 1 % of the time", [4, 3])}
 MEAN, ENDS = "mean_mbit_s", ("min", "max")
 
 
 class Cell(NamedTuple):
-    """What one panel shows."""
+    """The content of one panel."""
 
     application: Series
     point: str
@@ -44,10 +44,10 @@ class Cell(NamedTuple):
 
 
 def draw(context: Context) -> Figure | None:
-    """Peak, 99 % quantile and mean of the shown host's throughput against the window."""
+    """Draws peak, 99 % quantile and mean of the shown host's throughput against the window."""
     every = context.rows(QUERY)
     host_rows = select_shown_host(context, every)
-    # A window that holds the whole of every run tells no more than the mean.
+    # A window that contains the whole of every run shows no more than the mean.
     is_filled = pl.col("shorter_runs") < pl.col("runs")
     rows = host_rows.filter(is_filled | (pl.col("window_ms") == pl.col("window_ms").min()))
     if rows.is_empty():
@@ -75,7 +75,7 @@ class Selection(NamedTuple):
 
     Attributes:
         pools: The points of each application, and their names.
-        drawn: Those of them that have a panel.
+        drawn: The points that have a panel.
     """
 
     pools: dict[Series, dict[Pool, str]]
@@ -83,7 +83,7 @@ class Selection(NamedTuple):
 
 
 def _select_pools(context: Context, rows: pl.DataFrame) -> Selection:
-    """Chooses the points that have panels, as many of each application as there is room for."""
+    """Chooses the points that get panels, as many of each application as there is room for."""
     pools = {
         application: distributions.pools(context.select_series(rows, application), "direction")
         for application in context.series_in(rows)
@@ -98,7 +98,7 @@ def _select_pools(context: Context, rows: pl.DataFrame) -> Selection:
 
 
 def _draw_grids(context: Context, rows: pl.DataFrame, selection: Selection) -> Any:
-    """A grid of panels for each application, all on the same axes."""
+    """Draws a grid of panels for each application, all on the same axes."""
     cells = {
         application: _select_cells(context, rows, application, selection)
         for application in selection.drawn
@@ -123,7 +123,7 @@ def _draw_grids(context: Context, rows: pl.DataFrame, selection: Selection) -> A
 def _select_cells(
     context: Context, rows: pl.DataFrame, application: Series, selection: Selection
 ) -> list[Cell]:
-    """What the panels of an application show: each direction has a line of them."""
+    """Returns the content of an application's panels, with a line of panels per direction."""
     return [
         Cell(application, selection.pools[application][pool], direction, cell_rows)
         for direction in sorted(set(rows["direction"]), reverse=True)
@@ -133,11 +133,11 @@ def _select_cells(
 
 
 def _span(cells: list[Cell]) -> Span:
-    """The rates that all panels have room for."""
+    """Returns the range of rates of all panels."""
     drawn = pl.concat([cell.rows for cell in cells])
     spread = [f"peak_mbit_s_{end}" for end in ENDS]
     rates = pl.concat([drawn[name] for name in (*LINES, MEAN, *spread)])
-    # Less than a bit a second has no place of its own.
+    # Rates below a bit per second are drawn at 0.
     return distributions.log_ends(rates.set(rates < LEAST_MBIT_S, 0.0))
 
 
@@ -161,7 +161,7 @@ def _caption(context: Context, rows: pl.DataFrame, selection: Selection) -> str:
 
 
 def _grid(cells: Sequence[Cell], span: Span, columns: int, title: str) -> Any:
-    """The panels of one application, or of all where each has a run."""
+    """Draws the panels of one application, or of all for captures alone."""
     width = (theme.FULL_WIDTH - (LEFT + GAP) * columns) // columns
     panels = [
         _panel(cell, span, is_left=place % columns == 0, width=width)
@@ -175,7 +175,7 @@ def _grid(cells: Sequence[Cell], span: Span, columns: int, title: str) -> Any:
 
 
 def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
-    """Sentences about the applications whose peaks wide windows hide most."""
+    """Describes the applications whose peaks wide windows hide most."""
     found = [
         (share, words)
         for one in doubts.select_reliable(context, context.series_in(rows))
@@ -183,13 +183,13 @@ def _findings(context: Context, rows: pl.DataFrame) -> list[str]:
         for share, words in [text]
     ]
     if context.stands_alone:
-        # Panels that repeat nothing are listed in the order of the page, most traffic first.
+        # Runs of captures alone keep the order of the page, most traffic first.
         return [words for _, words in found[:FINDINGS]]
     return [words for _, words in sorted(found)[:FINDINGS]]
 
 
 def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
-    """How much of the peak of an application the widest window shows that all its runs fill."""
+    """Returns the share of the peak in the widest window that all runs fill, and a sentence."""
     base = rows.filter("is_baseline") if rows["is_baseline"].any() else rows
     filled = base.filter((pl.col("shorter_runs") == 0) & pl.col("peak_share").is_not_null())
     if filled["window_ms"].n_unique() < 2:
@@ -201,7 +201,7 @@ def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
         return None
     peaks = [numbers.rate(row["peak_mbit_s"]) for row in (busiest, wide)]
     only = "only " if wide["peak_share"] < STEADY else ""
-    # The figure above it shows a single run, whose peak is another one.
+    # The figure above shows a single run, whose peak differs.
     pooled = f", median of {busiest['runs']} runs" if busiest["runs"] > 1 else ""
     return wide["peak_share"], (
         f"{one.label}, {busiest['direction']}{pooled}: "
@@ -211,7 +211,7 @@ def finding(one: Series, rows: pl.DataFrame) -> tuple[float, str] | None:
 
 
 def _width(row: dict[str, Any]) -> str:
-    """`10 ms`, `60 s`."""
+    """Returns `10 ms` or `60 s`."""
     milliseconds = row["window_ms"]
     if milliseconds < 1000:
         return f"{numbers.plain(milliseconds)} ms"
@@ -261,7 +261,7 @@ def _panel(cell: Cell, span: Span, *, is_left: bool, width: int) -> Any:
 
 
 def _rate_axis(span: Span, *, labelled: bool) -> charts.Channel:
-    """The log axis of the rates, with a place for 0 where there is one."""
+    """Returns the log axis of the rates, with a place for 0 if `span` has one."""
     low, high, zero = span
     ticks = axes.log_ticks(low * (zero / low) ** 2 if zero else low, high, 5)
     labels = axes.number_labels(ticks)
@@ -284,7 +284,7 @@ def _rate_axis(span: Span, *, labelled: bool) -> charts.Channel:
 
 
 def _marks(rows: pl.DataFrame, span: Span) -> list[dict[str, Any]]:
-    """What is drawn at each width of a window; rates of less than a bit a second are at 0."""
+    """Returns the marks of each window width; rates below a bit per second are at 0."""
     low, _, zero = span
 
     def place(value: float) -> float:
@@ -310,7 +310,7 @@ def _line(marks: list[dict[str, Any]], column: str, name: str) -> charts.Chart:
 
 
 def _peaks(marks: list[dict[str, Any]], one: Series) -> list[charts.Chart]:
-    """Points at the peaks, open where a run is shorter than the window; the filled ones first."""
+    """Makes points at the peaks, open if a run is shorter than the window; filled ones first."""
     found = []
     for is_filled in (True, False):
         chosen = [
@@ -327,7 +327,7 @@ def _peaks(marks: list[dict[str, Any]], one: Series) -> list[charts.Chart]:
 
 
 def _tooltip(row: dict[str, Any]) -> str:
-    """A row in words."""
+    """Describes a row."""
     spread = [numbers.estimate(row[f"peak_mbit_s_{end}"]) for end in ENDS]
     return tip(
         f"windows of {_width(row)}",

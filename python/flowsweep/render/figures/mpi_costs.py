@@ -27,7 +27,7 @@ PRIMITIVES = ("send", "receive", "probe_failed", "probe_found")
 
 
 def draw(context: Context) -> Markup | None:
-    """Calls and the time of one, per point; ranks and runs of a point together."""
+    """Makes a row per point: calls and the time of one, over all its ranks and runs."""
     frame = context.rows("mpi_costs")
     if frame.is_empty():
         return None
@@ -56,7 +56,7 @@ def draw(context: Context) -> Markup | None:
     for name in present:
         cells = [cell(row, name) for row in labelled]
         spanner = {"probe_failed": "probe: nothing", "probe_found": "found"}
-        # as many calls as of receive
+        # it has as many calls as receive
         if name != "probe_found":
             calls = [
                 numbers.count(one["calls"] / one["ranks_counted"]) if one else numbers.NONE

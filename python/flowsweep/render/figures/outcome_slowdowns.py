@@ -14,11 +14,11 @@ QUERY = "outcome_slowdowns"
 
 
 def heading(context: Context) -> str:
-    """What is drawn, beside completion time where that is."""
+    """Names what is drawn; `other` outcomes if completion time has figures of its own."""
     other = "other " if outcome_words.is_timed(context) else ""
     return f"How {other}outcomes react to every axis"
 
 
 def draw(context: Context) -> Figure | None:
-    """How many times worse each of them gets."""
+    """Draws how many times worse each outcome gets."""
     return completion.draw_outcomes(context, QUERY)

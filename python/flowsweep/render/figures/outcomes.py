@@ -1,4 +1,4 @@
-"""Table `outcomes`: what each run reported of itself, a column for each outcome."""
+"""Table `outcomes`: what each run reported, a column for each outcome."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ARROWS = {"less": "↓", "more": "↑"}
 
 
 def draw(context: Context) -> Markup | None:
-    """One row for each run; None where completion time is the only outcome."""
+    """Makes a row for each run; None if completion time is the only outcome."""
     rows = ordered(context, context.rows("outcomes"))
     if all(row["name"] == COMPLETION for row in rows):
         return None

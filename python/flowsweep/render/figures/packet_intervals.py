@@ -22,7 +22,7 @@ RTT = ("rtt_asked_ms", "rtt_ms")
 
 
 def draw(context: Context) -> Figure | None:
-    """Distribution of packet gaps per point."""
+    """Draws the distribution of packet gaps per point."""
     rows = context.rows("packet_intervals")
     left_out = doubts.note_left_out(context, "has_gaps")
     if rows.is_empty():
@@ -32,7 +32,7 @@ def draw(context: Context) -> Figure | None:
     columns = [
         _panels(context, context.select_series(rows, one), one, alone=alone) for one in shown
     ]
-    # Where one of two columns has fewer rows, its place stays empty.
+    # If one of two columns has fewer rows, its place stays empty.
     gap = (
         charts.Chart(values([{}]))
         .mark("point", opacity=0)
@@ -78,7 +78,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _describe_predicted(rows: pl.DataFrame) -> str | None:
-    """Which places are predicted, and which gaps the titles count; None where none is."""
+    """States which gaps are predicted, and which the titles count; None if none is."""
     places = [
         name
         for column, name in (
@@ -93,7 +93,7 @@ def _describe_predicted(rows: pl.DataFrame) -> str | None:
 
 
 def _describe_near(rows: pl.DataFrame) -> str:
-    """Which gaps the titles count, by the limits of the query."""
+    """States which gaps the titles count, by the limits of the query."""
     known = rows.filter(pl.col("back_to_back_us") > 0)
     parts = []
     if known.height:
@@ -115,7 +115,7 @@ def _panels(context: Context, rows: pl.DataFrame, one: Series, *, alone: bool) -
         for point, run in kept
     ]
     top = max(float(frame["share"].max()) for frame in frames) * 100  # type: ignore[arg-type]
-    # Where nothing but the RTT is varied, its name says more than the point's.
+    # If only the RTT is varied, its value says more than the point's name.
     by_rtt = all(
         pl.concat(frames)[column].n_unique() <= 1
         for column in points.COLUMNS
@@ -133,7 +133,7 @@ def _panels(context: Context, rows: pl.DataFrame, one: Series, *, alone: bool) -
 def _choose_pools(
     context: Context, rows: pl.DataFrame, pools: list[distributions.Pool], one: Series
 ) -> list[distributions.Pool]:
-    """The points along the RTT, and the ends of the other axes; of runs that stand alone some."""
+    """Chooses points along the RTT and the ends of other axes; of captures alone some runs."""
     ends = points.choose_extremes(context, one.app, one.problem, MAX_ROWS)
     along = context.model("axis_points").filter(
         pl.col("app") == one.app, pl.col("problem") == one.problem, pl.col("axis") == "rtt",
@@ -184,7 +184,7 @@ def _panel(
 
 
 def _gap_axis(*, titled: bool) -> charts.Channel:
-    """The log axis of the gaps, with a place for 0."""
+    """Returns the log axis of the gaps, with a place for 0."""
     ticks = [ZERO_US, *(10.0**k for k in range(7))]
     return charts.field(
         "x:Q",
@@ -203,7 +203,7 @@ def _gap_axis(*, titled: bool) -> charts.Channel:
 def _distribution_layers(
     rows: pl.DataFrame, one: Series, x: charts.Channel, y: charts.Channel
 ) -> list[Any]:
-    """Gaps between packets with data as an area, those between replies as a line; those of 0."""
+    """Draws gaps between data packets as an area, between replies as a line; 0 apart."""
     band = charts.Chart(values([{"x": ZERO_US / 1.35, "end": ZERO_US * 1.35}]))
     area = charts.Chart(values(_steps(rows, "data"))).mark(
         "area",
@@ -233,7 +233,7 @@ def _distribution_layers(
 
 
 def _place_layers(places: list[dict[str, Any]], x: charts.Channel, *, worded: bool) -> list[Any]:
-    """A line at each predicted gap; with `worded` its name on the side where there is room."""
+    """Draws a line at each predicted gap; with `worded` its name, on the side with room."""
     marks = charts.Chart(values(places))
     layers = [marks.mark("rule", strokeDash=[2, 2], color=theme.TEXT, opacity=0.7).encode(x=x)]
     if worded:
@@ -247,7 +247,7 @@ def _place_layers(places: list[dict[str, Any]], x: charts.Channel, *, worded: bo
 
 
 def _steps(rows: pl.DataFrame, stream: str) -> list[dict[str, float]]:
-    """Shares of one stream as steps; empty buckets fall to 0 instead of being bridged."""
+    """Returns the shares of one stream as steps, which fall to 0 at empty buckets."""
     own = rows.filter((pl.col("stream") == stream) & (pl.col("high_us") > 0)).sort("low_us")
     found: list[dict[str, float]] = []
     end = LOW_US
@@ -262,7 +262,7 @@ def _steps(rows: pl.DataFrame, stream: str) -> list[dict[str, float]]:
 def _peaks(
     rows: pl.DataFrame, rtt: float | None, name: str = ""
 ) -> tuple[str, list[dict[str, Any]]]:
-    """The row's title with the shares at the predicted places, and these places."""
+    """Returns the row's title with the shares at the predicted gaps, and these gaps."""
     title = name or ("" if rtt is None else f"RTT {numbers.estimate(rtt)} ms")
     parts, places = [], []
     data = rows.filter(pl.col("stream") == "data")
@@ -280,6 +280,6 @@ def _peaks(
 
 
 def _share(row: dict[str, Any], column: str) -> str:
-    """A share, or from one to another where a bucket lies on the limit."""
+    """Formats a share, or a range if a bucket lies on the limit."""
     low, high = numbers.share(row[column]), numbers.share(row[f"{column}_most"])
     return low if low == high else f"{low.removesuffix(' %')} to {high}"

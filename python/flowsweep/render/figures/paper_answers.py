@@ -11,7 +11,7 @@ from flowsweep.render.tables import Column, table
 if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
-#: What each line of a paper says, by column.
+#: The head of each line of a paper, by column.
 LINES = {
     "question": "it asks",
     "published": "it answers",
@@ -21,7 +21,7 @@ LINES = {
 
 
 def draw(context: Context) -> Markup | None:
-    """A line for each of the four sentences of a paper, below its title."""
+    """Makes a line for each of a paper's four sentences, beside its title."""
     rows = context.rows("paper_answers").rows(named=True)
     if not rows:
         return None
@@ -44,6 +44,6 @@ def draw(context: Context) -> Markup | None:
 
 
 def _sentence(text: str) -> str:
-    """A clause with a capital letter and a full stop."""
+    """Turns a clause into a sentence with a capital letter and a full stop."""
     end = "" if text.endswith((".", "?")) else "."
     return f"{text[:1].upper()}{text[1:]}{end}"

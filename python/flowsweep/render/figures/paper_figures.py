@@ -1,6 +1,6 @@
-"""Figure `paper_figures`: what papers print, and ours, on the same axes.
+"""Figure `paper_figures`: published values and ours on the same axes.
 
-A panel whose places are numbers has two curves, one whose places are names a line for each name.
+A panel over numbers has two curves; a panel over names has a line for each name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CURVE_HEIGHT, LINE_HEIGHT = 110, 20
 #: Room for the numbers of a panel of curves, and for the names beside the lines.
 LEFT, NAMES = 48, 240
 COLUMNS = 4
-#: Whose values, by column: colour, shape, dash of the curve.
+#: The look of published values and ours: colour, shape, dash of the curve.
 LOOKS = {
     "published": (theme.MUTED, "diamond", [4, 3]),
     "ours": ("var(--app-1)", "circle", [1, 0]),
@@ -30,7 +30,7 @@ LOOKS = {
 
 
 def draw(context: Context) -> Figure | None:
-    """A group of panels for each figure or table of a paper that has rows here."""
+    """Draws a group of panels for each figure or table of a paper that has values of ours."""
     rows = context.rows(QUERY)
     is_here = pl.col("ours").is_not_null().any().over("paper", "item", "panel")
     shown = rows.filter(is_here) if rows.height else rows
@@ -61,7 +61,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _describe_scaled(rows: pl.DataFrame) -> str | None:
-    """Says by what published values are multiplied."""
+    """States the factors by which published values are multiplied."""
     smaller = sorted(set(rows["scale"]) - {1.0})
     if not smaller:
         return None
@@ -82,7 +82,7 @@ def _legend() -> charts.Chart:
 
 
 def _mark(chart: charts.Chart, whose: str) -> charts.Chart:
-    """Points of what is published, open, or of ours, filled."""
+    """Makes points: open for published values, filled for ours."""
     colour, shape, _ = LOOKS[whose]
     is_open = whose == "published"
     return chart.mark(
@@ -92,7 +92,7 @@ def _mark(chart: charts.Chart, whose: str) -> charts.Chart:
 
 
 def _group(context: Context, rows: pl.DataFrame) -> charts.Chart:
-    """The panels of one figure or table, below its name."""
+    """Draws the panels of one figure or table, below its name."""
     first = rows.row(0, named=True)
     has_numbers = first["x_title"] is not None
     draw_panel = _curves if has_numbers else _names
@@ -114,7 +114,7 @@ def _group(context: Context, rows: pl.DataFrame) -> charts.Chart:
 
 
 def _marks(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
-    """What is published and what is ours at each place."""
+    """Yields the published value and ours at each place."""
     for row in rows.iter_rows(named=True):
         for whose in LOOKS:
             if row[whose] is not None:
@@ -128,7 +128,7 @@ def _curve_of(data: list[dict[str, Any]], whose: str) -> charts.Chart:
 
 
 def _scale(ends: list[float], *, is_log: bool) -> dict[str, Any]:
-    """The scale of an axis that holds all these values."""
+    """Returns the scale of an axis that covers these values."""
     low, high = min(ends), max(ends)
     if is_log and low > 0:
         return axes.scale(type="log", domain=[low / 1.3, high * 1.3], nice=False)
@@ -151,7 +151,7 @@ def _add_title(panel: charts.Chart, name: str, **attributes: str) -> charts.Char
 
 
 def _curves(rows: pl.DataFrame, name: str) -> charts.Chart:
-    """Curves over numbers: the published one dashed."""
+    """Draws curves over numbers, the published one dashed."""
     data = [mark | {"x": float(mark["x"])} for mark in _marks(rows)]
     logs = str(rows["log"][0])
     x_scale = _scale([row["x"] for row in data], is_log="x" in logs)
@@ -173,7 +173,7 @@ def _curves(rows: pl.DataFrame, name: str) -> charts.Chart:
 
 
 def _names(rows: pl.DataFrame, name: str) -> charts.Chart:
-    """A line for each name, with both values on it."""
+    """Draws a line for each name, with both values on it."""
     data = list(_marks(rows))
     scale = _scale([row["y"] for row in data], is_log="y" in str(rows["log"][0]))
     order = list(dict.fromkeys(rows["x"]))
@@ -190,7 +190,7 @@ def _names(rows: pl.DataFrame, name: str) -> charts.Chart:
     panel = charts.layer(rule.encode(x=x, x2="end:Q", y=y), *marks).properties(
         width=theme.FULL_WIDTH - NAMES - 60, height=height
     )
-    # As marks: the labels of an axis would push panels of curves to the right.
+    # These are marks because the labels of an axis would push panels of curves to the right.
     names = charts.Chart(values([{"x": place} for place in order])).mark(
         "text", align="right", color=theme.MUTED, limit=NAMES
     )

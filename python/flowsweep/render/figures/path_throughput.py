@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 QUERY = "path_throughput"
 HEIGHT, MAX_PANELS, MAX_DIRECTIONS = 190, 12, 4
-#: Room at the right of a panel for the names of the directions, in pixels.
+#: Room at the right of a panel for the names of the directions, pixels.
 NAMES_WIDTH = 110
 DIRECTION = ["from_site", "to_site"]
 
 
 def draw(context: Context) -> Figure | None:
-    """A panel for each application and axis; None where no axis of numbers was varied."""
+    """Draws a panel for each application and axis; None if no axis of numbers was varied."""
     every = context.rows(QUERY)
     rows = every.filter(pl.col("kind") == "number")
     found = [
@@ -78,12 +78,12 @@ def _has_spread(drawn: tuple[Line, Series, pl.DataFrame]) -> bool:
 
 
 def _top(rows: pl.DataFrame) -> float:
-    """Upper end of the scale."""
+    """Returns the upper end of the scale."""
     return 1.08 * float(rows.select(pl.col("throughput_mbit_s_max").max()).item()) or 1.0
 
 
 def _link(rows: pl.DataFrame, line: Line, top: float) -> pl.DataFrame:
-    """Rate of the link along the axis; nothing where it is above the scale everywhere."""
+    """Returns the link's rate along the axis; no rows if it is above the scale everywhere."""
     own = line.rows_of(rows).filter(pl.col("link_mbit_s").is_not_null())
     is_seen = (own["link_mbit_s"] <= top).any()
     return (
@@ -92,7 +92,7 @@ def _link(rows: pl.DataFrame, line: Line, top: float) -> pl.DataFrame:
 
 
 def _rank_directions(rows: pl.DataFrame) -> list[tuple[str, str]]:
-    """The directions that are drawn, the one with most throughput first."""
+    """Returns the directions to draw, the one with the most throughput first."""
     peaks = rows.group_by(DIRECTION).agg(pl.col("throughput_mbit_s").max())
     order = peaks.sort("throughput_mbit_s", *DIRECTION, descending=[True, False, False])
     return list(order.select(DIRECTION).head(MAX_DIRECTIONS).iter_rows())
@@ -144,7 +144,7 @@ def _panel(
 def _direction(
     rows: pl.DataFrame, line: Line, one: Series, x: charts.Channel, y: charts.Channel
 ) -> list[charts.Chart]:
-    """Throughput and goodput of one direction."""
+    """Draws throughput and goodput of one direction."""
     found = []
     for column, filled, dash in (
         ("goodput_mbit_s", False, [4, 3]),
@@ -182,7 +182,7 @@ def _direction(
 def _names(
     ends: list[tuple[float, str]], top: float, line: Line, x: charts.Channel, y: charts.Channel
 ) -> charts.Chart:
-    """The directions' names beside their ends, apart where those lie close to each other."""
+    """Draws the directions' names beside their ends, moved apart if those are close."""
     step, below = 14 / HEIGHT * top, -1.0
     places = []
     for height, name in sorted(ends):
@@ -196,7 +196,7 @@ def _names(
 
 
 def _tooltip(row: dict[str, Any], line: Line) -> str:
-    """A point in words."""
+    """Describes a point."""
     low, high = row["throughput_mbit_s_min"], row["throughput_mbit_s_max"]
     goodput = row["goodput_mbit_s"]
     return tip(

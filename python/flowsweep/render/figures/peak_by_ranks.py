@@ -14,7 +14,7 @@ from flowsweep.render.panels import TIP, tip
 
 if TYPE_CHECKING:
     from flowsweep.render.theme import Series
-#: A point belongs to the line over the ranks if these are as at its baseline.
+#: A point belongs to the line over the ranks if these columns are as at its baseline.
 FIXED = [
     column.asked
     for axis in in_points()
@@ -24,7 +24,7 @@ FIXED = [
 
 
 def draw(context: Context) -> Figure | None:
-    """Peak between the sites against the number of ranks."""
+    """Draws the peak between the sites against the number of ranks."""
     rows = context.rows("peak_by_ranks")
     lines = []
     for one in context.series_in(rows):
@@ -65,7 +65,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _over_ranks(rows: pl.DataFrame) -> pl.DataFrame:
-    """The points of one application that differ from its baseline in nothing but the ranks."""
+    """Selects an application's points that differ from its first in the ranks alone."""
     first = rows.row(0, named=True)
     return rows.filter(pl.all_horizontal(pl.col(key).eq_missing(first[key]) for key in FIXED))
 

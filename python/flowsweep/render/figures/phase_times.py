@@ -11,15 +11,15 @@ from flowsweep import numbers
 from flowsweep.render import axes, charts, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 
-#: None of an application's first colours; the last is for what is left.
+#: Colours that the first applications do not use; the last is for the other phases.
 COLOURS = tuple(f"var(--app-{number})" for number in (10, 6, 7, 8, 5, 9))
 OTHERS = "others"
-#: Pixels for the words behind a bar.
+#: Pixels for the words after a bar.
 WORDS = 120
 
 
 def draw(context: Context) -> Figure | None:
-    """Seconds in each phase, mean over the ranks, as stacked bars."""
+    """Draws seconds in each phase, mean over the ranks, as stacked bars."""
     rows = context.rows("phase_times")
     if rows.is_empty():
         return None
@@ -52,7 +52,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _overlap(rows: pl.DataFrame) -> str | None:
-    """Sentence on ranks whose phases overlap, so that their time counts twice; None without any."""
+    """Describes ranks whose phases overlap, so that time counts twice; None if there are none."""
     ranks = rows.unique(["run", "rank"])
     several = ranks.filter(pl.col("overlap_s") > 0).height
     if not several:
@@ -64,7 +64,7 @@ def _overlap(rows: pl.DataFrame) -> str | None:
 
 
 def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """One row per point with a column for each phase; the phases in order of their begin."""
+    """Returns a row per point with a column for each phase, and the phases by start time."""
     ranks = rows.group_by("run").agg(pl.col("rank").n_unique().alias("counted"))
     by_run = (
         rows.group_by(*points.COLUMNS, "is_baseline", "run", "phase", maintain_order=True)

@@ -1,4 +1,4 @@
-"""Table `published`: what the papers of the experiment state, beside ours."""
+"""Table `published`: values that the experiment's papers state, and ours."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ JUDGED = {
     "not reproduced": "note",
     "not here": "muted",
 }
-#: What is shown and not judged.
+#: Verdicts of values that are shown but not judged.
 ASIDE = dict.fromkeys(["the paper contradicts itself", *paper_items.ASIDE], "muted")
 VERDICTS = JUDGED | ASIDE
-#: Verdicts that a number of values is not called by.
+#: Verdicts that read differently after a number of values.
 COUNTED = {
     "the paper contradicts itself": "contradicted by the paper itself",
     "other reading": "of another reading",
@@ -37,7 +37,7 @@ COUNTED = {
 
 
 def draw(context: Context) -> Markup | None:
-    """A row per value; item and set-up stand in the first of those that share them."""
+    """Makes a row per value; only the first of equal items and set-ups is printed."""
     rows = context.rows("published").rows(named=True)
     if not rows:
         return None
@@ -58,7 +58,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def heading(context: Context) -> str:
-    """Number of values with each verdict; those that are not judged apart."""
+    """States the number of values with each verdict, and separately of those not judged."""
     rows = context.rows("published").rows(named=True)
     found = Counter(_kind(row["verdict"]) for row in rows)
 
@@ -78,7 +78,7 @@ def _kind(verdict: str) -> str:
 
 
 def _quantities(rows: list[Row]) -> list[str]:
-    """What was measured; below, where it is another than in the row above, what differs."""
+    """Returns what was measured and, if not as in the row above, how the set-up differs."""
     differs = _blank_repeated([row["set_up_differs_in"] or "" for row in rows])
     return [
         Markup("{}<small>{}</small>").format(row["quantity"], more) if more else row["quantity"]
@@ -99,5 +99,5 @@ def _with_unit(row: Row, text: str) -> str:
 
 
 def _blank_repeated(cells: list[str]) -> list[str]:
-    """A cell that repeats the one above it is empty."""
+    """Empties each cell that repeats the one above it."""
     return ["" if place and cell == cells[place - 1] else cell for place, cell in enumerate(cells)]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def draw(context: Context) -> Markup | None:
-    """What each application needs, estimate above interval."""
+    """Makes a row per application: what it needs, with the estimate above the interval."""
     rows = ordered(context, context.rows("requirement"))
     if not rows:
         return None
@@ -99,7 +99,7 @@ def _threshold_cell(found: list[Row]) -> str:
         first, second = "no single", f"{outcome_words.faster(row)} again"
     else:
         first, second = badge("cannot tell", "note"), row["reason"] or ""
-        if TOO_FEW in second:  # the verdict says where
+        if TOO_FEW in second:  # the verdict states where
             second = f"too few runs: n\u00a0=\u00a0{row['runs_beside']}"
         if row["low"] is not None and row["high"] is not None:
             second = f"{numbers.interval(row['low'], row['high'])}: {second}"
@@ -108,7 +108,7 @@ def _threshold_cell(found: list[Row]) -> str:
 
 
 def note(context: Context) -> str | None:
-    """Says which limits hold where more is better, and why a peak may exceed the link."""
+    """States the limits that apply where more is better, and why a peak may exceed the link."""
     rows = context.rows("requirement").rows(named=True)
     limits = outcome_words.MORE_IS_BETTER if outcome_words.grows_better(rows) else None
     return " ".join(text for text in (limits, _explain_peaks(rows)) if text) or None

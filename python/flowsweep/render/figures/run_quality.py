@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def draw(context: Context) -> Markup | None:
-    """One row per capture file and interface of it: grade, counters, reasons."""
+    """Makes a row per capture file and interface: grade, counters, reasons."""
     every = [row for row in context.rows("run_quality").rows(named=True) if row["host"]]
     if not every:
         return None
@@ -67,7 +67,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def _part_columns(rows: list[Row]) -> list[Column]:
-    """The columns that tell the parts of a capture apart: its files and their interfaces."""
+    """Returns columns that distinguish the parts of a capture: its files and interfaces."""
     columns = []
     if _has_several(rows, "file", ("run", "host")):
         columns.append(words("file", rows, lambda row: Path(row["file"]).name))
@@ -77,7 +77,7 @@ def _part_columns(rows: list[Row]) -> list[Column]:
 
 
 def _has_several(rows: list[Row], column: str, keys: tuple[str, ...]) -> bool:
-    """Whether rows that are alike in `keys` differ in `column`."""
+    """Returns whether rows that are equal in `keys` differ in `column`."""
     alike = {tuple(row[key] for key in keys) for row in rows}
     return len({tuple(row[key] for key in (*keys, column)) for row in rows}) > len(alike)
 
@@ -87,7 +87,7 @@ def _is_fine(row: Row) -> bool:
 
 
 def heading(context: Context) -> str:
-    """Captures by grade, and whether packets are conserved."""
+    """States captures by grade, and whether packets are conserved."""
     rows = context.rows("run_quality").filter(pl.col("host").is_not_null())
     counting = context.rows("run_table").filter("is_traffic_used")["run"].to_list()
     by_use = [rows.filter(pl.col("run").is_in(counting) == counts) for counts in (True, False)]
@@ -113,7 +113,7 @@ def heading(context: Context) -> str:
 
 
 def _count_captures(rows: pl.DataFrame) -> str:
-    """`9 captures`, or `12 parts of 9 captures` where some have several files or interfaces."""
+    """Returns `9 captures`, or `12 parts of 9 captures` if some have several parts."""
     captures = numbers.plural(rows.select("run", "host").n_unique(), "capture")
     if rows.select("run", "host").is_unique().all():
         return captures
@@ -130,7 +130,7 @@ def _by_grade(rows: pl.DataFrame) -> str:
 
 
 def note(context: Context) -> str | None:
-    """How the bytes of the flows compare with what the application says it sent."""
+    """Compares the bytes of the flows with what the application reports that it sent."""
     rows = context.rows("run_quality").filter(
         pl.col("is_used") & pl.col("framing_share").is_not_null()
     )

@@ -29,7 +29,7 @@ STATUS_CLASS = {"valid": "ok", "invalid": "note", "failed": "bad"}
 
 
 def draw(context: Context) -> Markup | None:
-    """Run by run, in the order in which they were made."""
+    """Makes a row per run, in the order in which they were made."""
     every = context.rows("run_table").rows(named=True)
     if not every:
         return None
@@ -95,7 +95,7 @@ def _reason(row: Row) -> str:
 
 
 def heading(context: Context) -> str:
-    """How many runs count, and what became of the others."""
+    """States how many runs are used, and what became of the others."""
     rows = context.rows("run_table").filter(~pl.col("is_warmup"))
     if context.stands_alone:
         return f"{numbers.plural(rows.height, 'run')}, each by itself"

@@ -1,4 +1,4 @@
-"""Table `side_by_side`: what a name changes: variants, one cluster, an application beside it."""
+"""Table `side_by_side`: the effect of a variant, of one cluster, of an application beside it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMES = ("completion_s", "reference_s")
 
 
 def draw(context: Context) -> Markup | None:
-    """One row for each name and point."""
+    """Makes a row for each name and point."""
     every = ordered(context, context.rows("side_by_side"))
     rows = every[:MAX_ROWS]
     if not rows:
@@ -46,7 +46,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def _with(row: dict[str, Any]) -> str:
-    """The name as the labels of points say it."""
+    """Returns the name as in the labels of points."""
     column = AXES[row["axis"]].columns[0]
     if row["name"] is None:
         return column.unset or "unset"

@@ -19,7 +19,7 @@ QUANTITY = distributions.Quantity(
 
 
 def draw(context: Context) -> Figure | None:
-    """How long answers take, where they are made and where they are awaited."""
+    """Draws how long answers take, where they are made and where they are awaited."""
     rows = context.rows(QUANTITY.query)
     if rows.is_empty():
         return None

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 ROW_HEIGHT = 24
 WIDEST = 500
-# Pixels for names at the left; what they leave goes to the plot.
+# Pixels for the names at the left, least and most, and for names and plot together.
 LEAST_LEFT, MOST_LEFT, BOTH = 90, 290, 660
 LETTER = 6.3
-# The name stands in the first of the two rows of an application.
+# Only the first of an application's two rows has its name.
 ROW_NAME = " : ".join(
     [f"indexof(datum.label, ', {last}') > 0 ? '{last}'" for last in ("50 %", "67 %")]
     + ["datum.label"]
@@ -33,7 +33,7 @@ AXES = (("rate", "rate needed (Mbit/s)"), ("rtt", "RTT tolerated (ms)"))
 
 
 def draw(context: Context) -> Figure | None:
-    """What each application needs, rate and RTT."""
+    """Draws the rate and RTT that each application needs."""
     rows = context.rows("thresholds").join(
         context.model("baselines").select("app", "problem", "buffer_bytes"),
         on=["app", "problem", "buffer_bytes"],
@@ -52,7 +52,7 @@ def draw(context: Context) -> Figure | None:
         for swept in [rows.filter(pl.col("axis") == axis)]
         if not swept.is_empty()
     ]
-    # A browser's font may be wider than the one that was measured with: room at the right.
+    # Room at the right, because a browser's font may be wider than the measured one.
     room = {"left": 4 + left // 8, "top": 8, "right": 40, "bottom": 4}
     chart: Any = charts.vconcat(*panels, spacing=26).properties(padding=room)
     drawn = rows.rows(named=True)
@@ -92,9 +92,9 @@ def draw(context: Context) -> Figure | None:
 def _entries(
     context: Context, rows: pl.DataFrame, *, several: bool
 ) -> list[tuple[str, Series, str]]:
-    """Each application and outcome that has thresholds, with a name; empty where there is one.
+    """Returns the name, application and outcome of each set of thresholds.
 
-    `several`: the figure is of several applications.
+    `several`: the figure has several applications; a name is empty if there is only one entry.
     """
     found = []
     for one in context.series_in(rows):
@@ -113,7 +113,7 @@ def _row_name(name: str, row: dict[str, Any]) -> str:
 
 
 def _panel(context: Context, rows: pl.DataFrame, title: str, left: int, *, several: bool) -> Any:
-    """The thresholds of one axis, of the applications for which it was varied."""
+    """Draws the thresholds of one axis, for the applications for which it was varied."""
     drawn = [
         (_row_name(name, row), one, row)
         for name, one, outcome in _entries(context, rows, several=several)
@@ -167,7 +167,7 @@ class Place(NamedTuple):
 
 
 def _marks(row: dict[str, Any], one: Series, place: Place) -> list[charts.Chart]:
-    """The range of a threshold, its estimate, and both in words."""
+    """Draws the range of a threshold, its estimate, and both in words."""
     words = describe(row, row["unit"])
     about = _describe_place(row, place.row_name, words)
     return [
@@ -192,7 +192,7 @@ def _describe_place(row: dict[str, Any], row_name: str, words: str) -> str:
 def _draw_range(
     row: dict[str, Any], one: Series, place: Place, about: str
 ) -> Iterator[charts.Chart]:
-    """The interval as a bar; as a thin line the tried points, where there are too few runs."""
+    """Draws the interval as a bar or, with too few runs, the tried points as a thin line."""
     if _is_by_medians(row):
         easier = row["easier"] or (place.low if row["axis"] == "rtt" else place.high)
         between = charts.Chart(
@@ -210,7 +210,7 @@ def _draw_range(
 def _draw_estimate(
     row: dict[str, Any], one: Series, place: Place, about: str
 ) -> Iterator[charts.Chart]:
-    """A point, filled for 10 %; an arrow at the edge where no tried point was so much worse."""
+    """Draws a point, filled for 10 %; an arrow at the edge if no tried point was that bad."""
     if _is_located(row):
         at = charts.Chart(values([{"row": place.row_name, "x": row["estimate"], TIP: about}]))
         shape: dict[str, Any] = {"size": 60, "shape": one.shape}
@@ -228,7 +228,7 @@ def _draw_estimate(
 
 
 def _draw_words(row: dict[str, Any], one: Series, place: Place, words: str) -> charts.Chart:
-    """The threshold in words at the right; in italics where there is no estimate."""
+    """Writes the threshold in words at the right, in italics if it has no estimate."""
     is_known = _is_located(row)
     text = charts.Chart(values([{"row": place.row_name, "text": words}])).mark(
         "text",
@@ -244,7 +244,7 @@ def _is_located(row: dict[str, Any]) -> bool:
 
 
 def _is_by_medians(row: dict[str, Any]) -> bool:
-    """Whether it is stated with too few runs for an interval."""
+    """Returns whether a threshold is stated with too few runs for an interval."""
     return row["state"] in ESTIMATED and row["low"] is None and row["high"] is None
 
 
@@ -253,13 +253,13 @@ def _has_bar(row: dict[str, Any]) -> bool:
 
 
 def _is_bracketed(row: dict[str, Any]) -> bool:
-    """Whether it cannot be determined more closely than between two tried points."""
+    """Returns whether a threshold is only known to be between two tried points."""
     ends = (row["low"], row["high"])
     return row["state"] == "cannot tell" and None not in ends
 
 
 def describe(row: dict[str, Any], unit: str) -> str:
-    """One threshold in a few words."""
+    """Describes one threshold in a few words."""
     state = row["state"]
     if state in ESTIMATED:
         return brackets.brief(row, unit)

@@ -25,7 +25,7 @@ QUANTITY = distributions.Quantity(
 
 
 def draw(context: Context) -> Figure | None:
-    """Share of time at or below a rate, with the empty bins as their own place."""
+    """Draws the share of time at or below a rate, with a place of its own for empty bins."""
     every = context.rows("throughput_cdf")
     rows = _select_drawn(context, every)
     if rows.is_empty():
@@ -55,7 +55,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _select_drawn(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
-    """The narrowest bins of the host that is shown, at each point."""
+    """Selects the narrowest bins of the shown host at each point."""
     own = select_shown_host(context, rows)
     least = pl.col("bin_ms").min().over("point", "host", "direction")
     return own.filter(pl.col("bin_ms") == least)

@@ -22,7 +22,7 @@ PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
 
 
 def draw(context: Context) -> Figure | None:
-    """What a rank sends to other sites, per point of the sweep."""
+    """Draws what a rank sends to other sites, per point of the sweep."""
     everything = context.rows("throughput_per_core")
     rows = everything.filter(~pl.col("is_ranks_guessed"))
     guessed = everything.height - rows.height
@@ -71,7 +71,7 @@ def draw(context: Context) -> Figure | None:
 def _core_panel(
     rows: pl.DataFrame, whole: pl.DataFrame, one: Series, left: int, *, alone: bool
 ) -> Any:
-    """A line for each point: mean, range over the sites, and peak."""
+    """Draws a line for each point: mean, range over the sites, and peak."""
     names = dict(zip(map(tuple, whole.rows()), points.labels(whole), strict=True))
     drawn = points.choose_drawn(whole)
     marks = [
@@ -102,14 +102,14 @@ def _core_panel(
 
 
 def _select_sites(rows: pl.DataFrame, whole: dict[str, Any]) -> pl.DataFrame:
-    """The rows of the sites at the point of a row of all sites."""
+    """Selects the rows of the single sites at the point of a row of all sites."""
     keys = set(points.COLUMNS) - {"ranks"}
     is_same = pl.all_horizontal(pl.col(key).eq_missing(whole[key]) for key in keys)
     return rows.filter(is_same & pl.col("site").is_not_null())
 
 
 def _mark(name: str, whole: dict[str, Any], sites: pl.DataFrame) -> dict[str, Any]:
-    """What is drawn of a point."""
+    """Returns the mark of a point."""
     peak = whole["sent_peak_mbit_s"] if whole["is_peak_known"] else None
     rate = "not known" if peak is None else numbers.estimate(peak)
     mean = whole["sent_mbit_s"]
@@ -135,7 +135,7 @@ def _mark(name: str, whole: dict[str, Any], sites: pl.DataFrame) -> dict[str, An
 def _layers(
     data: Any, one: Series, x: Callable[[str], charts.Channel], y: charts.Channel
 ) -> list[charts.Chart]:
-    """A bar for the sites, a tick for the peak, a dot for the mean, and both in words."""
+    """Draws a bar for the sites, a tick for the peak, a dot for the mean, and a text."""
     base = charts.Chart(data)
     bar = base.mark("bar", height=6, opacity=0.35, color=one.colour)
     tick = base.filtered("isValid(datum.peak)").mark(

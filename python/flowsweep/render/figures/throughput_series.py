@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 from flowsweep.render.throughput import DIRECTIONS, describe_bins, describe_rates, host_names
 
 OWN_SCALE = 10
-#: Of captures alone, those with most traffic.
+#: The most runs drawn of captures alone: those with the most traffic.
 MAX_RUNS = 8
 
 
 def draw(context: Context) -> Figure | None:
-    """Throughput of the shown host over time, one run of each application."""
+    """Draws throughput of the shown host over time, one run of each application."""
     rows = context.rows("throughput_series")
     if rows.is_empty():
         return None
@@ -37,7 +37,7 @@ def draw(context: Context) -> Figure | None:
         rows = pl.concat([context.select_series(rows, one) for one in shown])
     alone = len(shown) == 1
     size = (theme.FULL_WIDTH, 96) if alone else (theme.HALF_WIDTH, 84)
-    # Two applications beside each other; of captures alone the two directions of each.
+    # Two applications side by side; for captures alone the two directions of each.
     together = 1 if context.stands_alone else 2
     panels = [
         _series_panel(
@@ -87,7 +87,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _own_address(context: Context, rows: pl.DataFrame) -> str:
-    """Whose traffic it is: at which host, and whether its address is a guess."""
+    """States whose traffic is shown: the host, and whether its address is a guess."""
     if context.stands_alone:
         guess = ", which is a guess" if doubts.note_guessed(context, rows) else ""
         return f"Out and in are of the host's own address in the table above{guess}."
@@ -95,7 +95,7 @@ def _own_address(context: Context, rows: pl.DataFrame) -> str:
 
 
 def _describe_jumps(context: Context, rows: pl.DataFrame) -> str | None:
-    """Which of the captures shown jump in time: their curve is not of one recording."""
+    """Describes the jumps in time of the shown captures."""
     drawn = rows.select("run", "host").unique()
     facts = context.model("capture_facts").join(drawn, on=["run", "host"])
     captions = {
@@ -107,7 +107,7 @@ def _describe_jumps(context: Context, rows: pl.DataFrame) -> str | None:
 
 
 def _scales(context: Context, shown: list[Series], rows: pl.DataFrame) -> str | None:
-    """Which panels have a scale of their own."""
+    """States between which panels scales differ."""
     peaks = rows.group_by("app", "problem", "direction").agg(pl.col("max_mbit_s").max())
     ends = peaks.group_by("app", "problem").agg(
         pl.col("max_mbit_s").min().alias("low"), pl.col("max_mbit_s").max().alias("high")
@@ -122,7 +122,7 @@ def _scales(context: Context, shown: list[Series], rows: pl.DataFrame) -> str | 
 
 
 def _captured_at(context: Context, rows: pl.DataFrame) -> str:
-    """Where each run was captured, and why there."""
+    """States where each run was captured, and why that host is shown."""
     drawn = rows.select("run", "host").unique().sort("run")
     text = drawn.join(context.model("shown_hosts"), on=["run", "host"], how="left")
     why = ", ".join(sorted(set(text["because"].drop_nulls())))
@@ -146,7 +146,7 @@ def _series_panel(
     gaps = own.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
     y_end = silences.end_of_axis(top, has_cuts=bool(gaps), height=size[1])
     steps = own.select("start_s", "max_mbit_s", "mean_mbit_s").to_dicts()
-    # The last value is repeated at the end of its column, else the line falls.
+    # The last value is repeated at the end of its column, so that the line does not fall.
     if steps:
         steps.append({**steps[-1], "start_s": own["end_s"][-1]})
     end = float(own["end_s"].max() or 1)  # type: ignore[arg-type]

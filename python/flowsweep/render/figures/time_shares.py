@@ -11,18 +11,18 @@ from flowsweep.render import axes, charts, points, stacked
 from flowsweep.render.figure import Context, Figure, sentence
 from flowsweep.render.time_parts import PARTS, list_shares
 
-#: Colours of the parts in their order; none is an application's first.
+#: Colours of the parts, in order; the first applications use none of them.
 COLOURS = (*(f"var(--app-{number})" for number in (6, 7, 8, 5, 9, 4)), "var(--grid)")
-#: Pixels for the words behind a bar.
+#: Pixels for the words after a bar.
 WORDS = 60
-#: Applications that have a sentence each.
+#: The most applications that have a sentence each.
 LISTED = 3
-#: A share of the time that is worth a word.
+#: The least share of the time that is mentioned.
 NOTABLE = 0.01
 
 
 def draw(context: Context) -> Figure | None:
-    """Seconds of the critical path in each part, as stacked bars."""
+    """Draws seconds of the critical path in each part as stacked bars."""
     rows = context.rows("time_shares")
     if rows.is_empty():
         return None
@@ -55,7 +55,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _without_rate(rows: pl.DataFrame) -> str | None:
-    """Where no rate is known, bytes on their way onto the link are in its queue, too."""
+    """Explains that without a known rate serialisation is part of queueing; None if not needed."""
     without = rows.filter((pl.col("serialisation_s") == 0) & (pl.col("queueing_s") > 0))
     if without.is_empty():
         return None
@@ -73,7 +73,7 @@ def _not_explained(rows: pl.DataFrame) -> str | None:
 
 
 def _finding(rows: pl.DataFrame, label: str, *, is_swept: bool) -> str:
-    """Says which parts make up the completion time of one application at its slowest point."""
+    """States which parts make up an application's completion time at its slowest point."""
     names = points.labels(rows)
     place = int(rows["path_s"].arg_max() or 0)
     row = rows.row(place, named=True)
@@ -87,7 +87,7 @@ def _finding(rows: pl.DataFrame, label: str, *, is_swept: bool) -> str:
 
 
 def _crossings(count: float | None) -> str:
-    """How many messages between the sites follow each other; nothing where there is none."""
+    """States how many messages between the sites follow each other; empty if none does."""
     if not count:
         return ""
     number = numbers.count(count)

@@ -31,7 +31,7 @@ OTHER_AXES = [column for column in axes.columns() if column.head not in ("RTT", 
 
 
 def draw(context: Context) -> Markup | None:
-    """Traffic of the shown host per point of the sweep."""
+    """Makes a row per point of the sweep: traffic of the shown host."""
     rows = ordered(context, context.rows("totals"))
     if not rows or all(row["all_mb"] is None for row in rows):
         return None
@@ -50,7 +50,7 @@ def draw(context: Context) -> Markup | None:
         figures("rate (Mbit/s)", [row["rate_mbit_s"] for row in rows]),
     ]
     columns += [_axis(column, rows) for column in OTHER_AXES if _is_varied(column.shown, rows)]
-    # the queue follows from RTT and rate, unless nothing else tells two points apart
+    # the queue gets a column only if nothing else distinguishes two points
     settings = {tuple(row[name] for _, name, _ in points.AXES) for row in rows}
     if len(settings) < len(
         {(*(row[name] for _, name, _ in points.AXES), row["queue_bytes"]) for row in rows}
@@ -84,7 +84,7 @@ def _is_varied(name: str, rows: list[Row]) -> bool:
 
 
 def _axis(column: axis.Column, rows: list[Row]) -> Column:
-    """One axis of the sweep beside RTT and rate."""
+    """Makes the column of an axis other than RTT and rate."""
     values = [row[column.shown] for row in rows]
     cells = [
         numbers.NONE if value is None else points.write_value(column, value) for value in values
@@ -102,7 +102,7 @@ def _change(value: float | None, row: Row) -> str:
 
 
 def note(context: Context) -> str | None:
-    """Says which runs are left out of the traffic, and which captures are in doubt."""
+    """States which runs are left out of the traffic, and which captures are in doubt."""
     guessed = None if context.stands_alone else doubts.note_guessed(context)
     parts = [doubts.note_accompanied(context), doubts.note_traffic(context), guessed]
     return " ".join(part for part in parts if part) or None

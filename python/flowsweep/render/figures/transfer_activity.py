@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 NAME = "transfer_activity"
-#: Fewer transfers in a run are no activity worth a figure.
+#: Fewer transfers in a run are not worth a figure.
 FEWEST = 10
 TOO_LITTLE = f"no run has {FEWEST} transfers that come and go"
 MAX_PANELS = 16
 #: Measured values that differ by a larger factor are different.
 SAME = 1.05
 HEIGHT = 66
-#: The places of runs with so many transfers, that they come and go, as a figure needs.
-#: Connections that stay for the whole run are no transfers.
+#: Selects the places of runs with at least `FEWEST` transfers that come and go. Connections that
+#: stay for the whole run are not transfers.
 BUSY = f"""
 with
 
@@ -61,7 +61,7 @@ class Drawn(NamedTuple):
     """The panels of the figure.
 
     Attributes:
-        panels: They, in lines of two where there are several.
+        panels: The panels, two per line if there are several.
         runs: The runs that they show.
         places: How many places they show.
     """
@@ -72,7 +72,7 @@ class Drawn(NamedTuple):
 
 
 def draw(context: Context) -> Figure | None:
-    """How many transfers are under way to each site, at the baseline and at the hardest point."""
+    """Draws how many transfers to each site are under way, at the baseline and hardest point."""
     rows = context.query_figure(NAME, BUSY)
     if rows.is_empty():
         return None
@@ -105,7 +105,7 @@ def draw(context: Context) -> Figure | None:
 def _choose_runs(
     context: Context, rows: pl.DataFrame, main_runs: dict[tuple[str, str], str]
 ) -> dict[Series, list[str]]:
-    """The main run of each application, and the hardest if that is another."""
+    """Chooses the main run of each application, and the hardest if that is another."""
     chosen = {}
     for one in context.series_in(rows):
         hardest = hardest_run(context.select_series(rows, one))
@@ -116,7 +116,7 @@ def _choose_runs(
 def _list_places(
     context: Context, rows: pl.DataFrame, runs: dict[Series, list[str]]
 ) -> dict[Series, list[str]]:
-    """The places to which the chosen runs of each application transfer."""
+    """Lists the places to which the chosen runs of each application transfer."""
     return {one: sorted(set(_select_chosen(context, rows, one, runs)["place"])) for one in runs}
 
 
@@ -132,7 +132,7 @@ def _draw_panels(
     runs: dict[Series, list[str]],
     places: dict[Series, list[str]],
 ) -> Drawn:
-    """A line of panels for each place, as far as there is room: a panel for each run."""
+    """Draws a line of panels for each place, as far as there is room: a panel for each run."""
     most_runs = max(map(len, runs.values()))
     room = cuts.share_room([len(names) for names in places.values()], MAX_PANELS // most_runs)
     steps = context.select_runs(NAME, [run for chosen in runs.values() for run in chosen])
@@ -157,7 +157,7 @@ def _draw_panels(
 def _describe_runs(
     context: Context, runs: list[str], main_runs: set[str]
 ) -> tuple[str | None, str | None]:
-    """Says which runs are drawn, and why."""
+    """States which runs are drawn, and why."""
     main = [run for run in dict.fromkeys(runs) if run in main_runs]
     hardest = ", ".join(run for run in dict.fromkeys(runs) if run not in main_runs)
     beside = f"Beside it the run at the lowest rate, of these with the longest RTT: {hardest}."
@@ -176,9 +176,9 @@ def note_omitted(context: Context, drawn: pl.DataFrame, query: str) -> str | Non
     """Names the applications of a query that a figure does not draw, because they transfer little.
 
     Args:
-        context: Knows the applications.
+        context: Provides the applications.
         drawn: The rows that are drawn.
-        query: The query that has the others.
+        query: The query that returns the others.
     """
     drawn_applications = context.series_in(drawn)
     every = context.query_figure(query, "select distinct app, problem from figure_rows")
@@ -197,7 +197,7 @@ def _at(rows: pl.DataFrame, run: str, place: str) -> pl.DataFrame:
 
 
 def hardest_run(rows: pl.DataFrame) -> str:
-    """The run at the lowest rate; of these the one with the longest RTT."""
+    """Returns the run at the lowest rate; of several the one with the longest RTT."""
     order = rows.sort(
         ["rate_mbit_s", "rtt_ms", "run"], descending=[False, True, False], nulls_last=True
     )
@@ -205,7 +205,7 @@ def hardest_run(rows: pl.DataFrame) -> str:
 
 
 def what_differs(rows: pl.DataFrame) -> list[tuple[str, str]]:
-    """What sets two runs apart, with its unit: by more than a measurement may differ."""
+    """Returns the axes, with units, in which runs differ by more than measurement error."""
     differing = []
     for key, unit in (("rate_mbit_s", "Mbit/s"), ("rtt_ms", "ms")):
         measured = rows[key].drop_nulls()

@@ -1,4 +1,4 @@
-"""Table `transfer_errors`: measured times of messages beside those of the UKLight paper."""
+"""Table `transfer_errors`: measured message times compared with the UKLight paper's."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def _text(value: str | None) -> str:
 
 
 _WRITERS: dict[str, Callable[[Any], str]] = {"size": numbers.size, "text": _text}
-# What a row of the table is made of, beside the axes that have a column or a heading of their own:
-# the columns are latencies.
+# Axes that have a column or a heading of their own. The others define the rows; the columns are
+# latencies.
 _OWN = ("rtt", "rate", "queue", "loss", "jitter")
 _OTHERS = [column for axis in axes.in_points() if axis.name not in _OWN for column in axis.columns]
 OTHER_KEYS = ("app", "problem", *(column.asked for column in _OTHERS))
 KEYS = ("message_mb", *OTHER_KEYS, "loss_percent", "jitter_ms")
-#: Columns for `OTHER_KEYS`, which are there only where they vary.
+#: Columns for `OTHER_KEYS`, which are printed only if they vary.
 OTHER_HEADS: tuple[tuple[str, Callable[[Any], str]], ...] = (
     ("application", _text),
     ("problem", _text),
@@ -40,13 +40,13 @@ OTHER_HEADS: tuple[tuple[str, Callable[[Any], str]], ...] = (
 
 
 def hide_stated_problems(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows without their problems, where the size of the message states the problem."""
+    """Blanks the problems if the message size determines them."""
     problems = frame.group_by("message_mb").agg(pl.col("problem").n_unique())["problem"]
     return frame.with_columns(problem=pl.lit("")) if problems.max() == 1 else frame
 
 
 def draw(context: Context) -> Markup | None:
-    """Error of each cell, measured seconds below; a row per loss or jitter."""
+    """Makes a row per loss or jitter: error of each cell, measured seconds below."""
     frame = context.rows("transfer_errors")
     if frame.is_empty():
         return None
@@ -94,7 +94,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def heading(context: Context) -> str:
-    """How far off the cells are that nothing was fitted to."""
+    """States the errors of the cells that nothing was fitted to."""
     rows = context.rows("transfer_errors").rows(named=True)
     others = [abs(row["error"]) for row in rows if not row["is_chosen_on"]]
     if not others:
@@ -114,14 +114,14 @@ def _cell(row: Row | None) -> str:
 
 
 def _describe_median(rows: list[Row], key: str) -> str:
-    """The median over a row of the table, but for one that has nothing to correct."""
+    """Returns the median over a row of the table, or none for one without loss and jitter."""
     known = [row[key] for row in rows if row[key] is not None]
     plain = not rows[0]["loss_percent"] and not rows[0]["jitter_ms"]
     return numbers.NONE if plain or not known else numbers.change(median(known))
 
 
 def _describe_range(rows: list[Row]) -> str:
-    """From the least to the most error of the values that the paper states, over a row."""
+    """Returns the range of the errors against values that the paper states, over a row."""
     known = sorted(row["stated_error"] for row in rows if row["stated_error"] is not None)
     if not known:
         return numbers.NONE

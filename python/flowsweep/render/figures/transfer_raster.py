@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 NAME = "transfer_raster"
 TOO_LITTLE = f"no run records {FEWEST} transfers to ranks"
 MOST_ROWS = 96
-#: Rows of this height carry a name; with more ranks they are lower and carry none.
+#: Up to this many rows have names and this height; with more ranks they are lower, unnamed.
 NAMED_ROWS, ROW, LOW_ROW = 24, 13, 5
 
 
 def draw(context: Context) -> Figure | None:
-    """Who receives when, at the baseline and at the hardest point: a row for each rank."""
+    """Draws who receives when, at the baseline and the hardest point: a row for each rank."""
     rows = rows_with_transfers(context)
     if rows.is_empty():
         return None
@@ -85,7 +85,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def rows_with_transfers(context: Context) -> pl.DataFrame:
-    """The rows of runs whose applications report enough transfers to ranks."""
+    """Selects the rows of runs whose applications report enough transfers to ranks."""
     rows = context.rows(NAME)
     each = rows.group_by("run", "rank").agg(pl.col("transfers").first())
     runs = each.group_by("run").agg(pl.col("transfers").sum())

@@ -30,7 +30,7 @@ CLASSES = 7
 
 
 def draw(context: Context) -> Markup | None:
-    """Seconds for a message: a row per loss or jitter, a column per latency."""
+    """Makes a row per loss or jitter, a column per latency: seconds for a message."""
     frame = context.rows("transfer_table")
     if frame.is_empty():
         return None

@@ -26,7 +26,7 @@ RATES = ((1e6, "1 Mbit/s"), (1e7, "10"), (1e8, "100"), (1e9, "1 Gbit/s"))
 
 
 def draw(context: Context) -> Figure | None:
-    """How long transfers of each size take, at the baseline and where they take longest."""
+    """Draws how long transfers of each size take, at the baseline and the slowest point."""
     everything = context.rows(NAME)
     rows = _select_transfers(everything)
     applications = _list_busy(context, rows)
@@ -53,7 +53,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _select_transfers(rows: pl.DataFrame) -> pl.DataFrame:
-    """Transfers that take time: those between sites, where an application has such."""
+    """Selects transfers that take time; only those between sites if the application has any."""
     is_between = pl.col("from_site") != pl.col("to_site")
     keys = ("app", "problem")
     timed = rows.filter(pl.col("duration_s_p50") > 0)
@@ -61,7 +61,7 @@ def _select_transfers(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _list_busy(context: Context, rows: pl.DataFrame) -> list[Series]:
-    """The applications whose transfers come and go."""
+    """Lists the applications whose transfers come and go."""
     busy = context.query_figure(transfer_activity.NAME, transfer_activity.BUSY)
     names = set(busy.select("app", "problem").rows())
     return [one for one in context.series_in(rows) if (one.app, one.problem) in names]
@@ -80,7 +80,7 @@ def _draw_panels(context: Context, rows: pl.DataFrame, applications: list[Series
 def _describe_left_out(
     context: Context, everything: pl.DataFrame, rows: pl.DataFrame, applications: list[Series]
 ) -> str | None:
-    """Says how many transfers of these applications are not drawn, and why."""
+    """States how many transfers of these applications are not drawn, and why."""
     every = pl.concat([context.select_series(everything, one) for one in applications])
     left_out = int(every["transfers"].sum()) - int(rows["transfers"].sum())
     if not left_out:
@@ -98,7 +98,7 @@ def _describe_sources(sources: set[str]) -> str:
 
 
 def _span(rows: pl.DataFrame) -> Spans:
-    """Bytes and seconds, whole decades around all marks."""
+    """Returns the ends of bytes and seconds, in whole decades around all marks."""
 
     def decades(low: float, high: float) -> tuple[float, float]:
         bottom, top = math.floor(math.log10(low)), math.ceil(math.log10(high) - 1e-9)
@@ -112,7 +112,7 @@ def _span(rows: pl.DataFrame) -> Spans:
 
 
 def _times_panel(rows: pl.DataFrame, one: Series, spans: Spans, size: tuple[int, int]) -> Any:
-    """The baseline filled, and the point where transfers take longest open."""
+    """Draws the baseline filled, and the point where transfers take longest open."""
     x, y = _size_axis(spans[0]), _time_axis(spans[1])
     by_point = rows.group_by([*points.COLUMNS, "is_baseline"], maintain_order=True).agg(
         pl.col("duration_s_p50").median().alias("typical")
@@ -124,7 +124,7 @@ def _times_panel(rows: pl.DataFrame, one: Series, spans: Spans, size: tuple[int,
     for place in dict.fromkeys([baseline, slowest]):
         at_point = _select_point(rows, by_point.row(place, named=True))
         is_baseline = place == baseline
-        # The two points stand beside each other.
+        # The marks of the two points are side by side.
         shift = 0.95 if is_baseline else 1.05
         data = values(_marks(at_point, names[place], shift, spans[1][0]))
         layers += _draw_marks(data, one, one.colour if is_baseline else theme.PAGE, x, y)
@@ -149,7 +149,7 @@ def _size_axis(span: tuple[float, float]) -> charts.Channel:
 
 
 def _time_axis(span: tuple[float, float]) -> Callable[[str], charts.Channel]:
-    """The vertical axis, for any field."""
+    """Returns the vertical axis, for any field."""
     ticks = axes.log_ticks(*span)
     return partial(
         charts.field,
@@ -160,13 +160,13 @@ def _time_axis(span: tuple[float, float]) -> Callable[[str], charts.Channel]:
 
 
 def _find_baseline(by_point: pl.DataFrame) -> int:
-    """The row of the baseline, or the first."""
+    """Returns the row of the baseline, or the first."""
     are_baseline = by_point["is_baseline"].to_list()
     return are_baseline.index(True) if True in are_baseline else 0
 
 
 def _find_slowest(by_point: pl.DataFrame) -> int:
-    """The row of the point where transfers take longest; of several the first."""
+    """Returns the row of the point where transfers take longest; of several the first."""
     return max(range(by_point.height), key=lambda place: (by_point["typical"][place], -place))
 
 
@@ -178,7 +178,7 @@ def _select_point(rows: pl.DataFrame, point: dict[str, Any]) -> pl.DataFrame:
 def _marks(
     rows: pl.DataFrame, point: str, shift: float, least_seconds: float
 ) -> list[dict[str, Any]]:
-    """What is drawn of each class of sizes."""
+    """Returns the mark of each class of sizes."""
     return [
         {
             "x": math.sqrt(row["low_bytes"] * row["high_bytes"]) * shift,
@@ -199,7 +199,7 @@ def _marks(
 def _draw_marks(
     data: Any, one: Series, fill: str, x: charts.Channel, y: Callable[[str], charts.Channel]
 ) -> list[charts.Chart]:
-    """Points at the medians, and lines from 10 to 90 %."""
+    """Draws points at the medians, and lines from 10 to 90 %."""
     marks = charts.Chart(data)
     line = marks.mark("rule", strokeWidth=1.5, opacity=0.6, color=one.colour)
     point = marks.mark(

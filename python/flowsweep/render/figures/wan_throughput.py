@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 NAME = "wan_throughput"
-#: The runs in the order of the rows.
+#: Selects the runs: per application and problem, the baseline first.
 RUNS = """
 select
     app,
@@ -32,11 +32,11 @@ order by app, problem, is_baseline desc, run
 MAX_PANELS = 12
 #: A pair of sites with a smaller share of the traffic of its run is not drawn.
 NOTABLE = 0.01
-#: Pairs of sites of a run whose links change.
+#: The most pairs of sites drawn of a run whose links change.
 CHANGED_PANELS = 2
-#: Applications that have a sentence on how busy the link is.
+#: The most applications with a sentence on how busy the link is.
 FINDINGS = 3
-#: Runs whose links change, one of each point.
+#: The most runs with changing links that are drawn, one of each point.
 CHANGED_RUNS = 6
 
 
@@ -45,7 +45,7 @@ class Selection:
     """The applications, runs and rows of the figure.
 
     Attributes:
-        applications: Those of which a run is drawn.
+        applications: The applications of which a run is drawn.
         runs: The run of each application and problem.
         changing_runs: Runs whose links change, with the labels of their points.
         changing_points: The number of all points whose links change.
@@ -67,12 +67,12 @@ class Selection:
         return {run: self.rows.filter(pl.col("run") == run) for run in runs}
 
     def run_of(self, application: Series) -> str:
-        """The run that stands for an application."""
+        """Returns the run that represents an application."""
         return self.runs[application.app, application.problem]
 
 
 class Panel(NamedTuple):
-    """What one panel shows: a pair of sites in a run of an application."""
+    """The content of one panel: a pair of sites in a run of an application."""
 
     application: Series
     run: str
@@ -80,7 +80,7 @@ class Panel(NamedTuple):
 
 
 def draw(context: Context) -> Figure | None:
-    """What crosses between two sites over time, one direction up and the other down."""
+    """Draws throughput between two sites over time, one direction up and the other down."""
     selection = _select(context)
     busiest = [] if selection is None else _choose_busiest(selection)
     if selection is None or not busiest:
@@ -105,7 +105,7 @@ def draw(context: Context) -> Figure | None:
 
 
 def _select(context: Context) -> Selection | None:
-    """Chooses what is drawn; None where there is nothing."""
+    """Chooses what is drawn; None if there is nothing."""
     every_run = context.query_figure(NAME, RUNS)
     if every_run.is_empty():
         return None
@@ -127,7 +127,7 @@ def _select(context: Context) -> Selection | None:
 
 
 def _choose_busiest(selection: Selection) -> list[Panel]:
-    """The busiest pair of each application, then the second of each, as far as there is room."""
+    """Chooses the busiest pair of each application, then the second of each, up to a limit."""
     ranked = sorted(
         (
             (place, application.index, Panel(application, run, pair))
@@ -137,13 +137,13 @@ def _choose_busiest(selection: Selection) -> list[Panel]:
         ),
         key=lambda item: item[:2],
     )
-    # The first pair of every application is among them, however many there are.
+    # The first pair of every application is drawn, however many applications there are.
     room = max(MAX_PANELS, len(selection.applications))
     return [panel for _, _, panel in sorted(ranked[:room], key=lambda item: item[1])]
 
 
 def _choose_changing(context: Context, selection: Selection) -> list[Panel]:
-    """The busiest pairs of each run whose links change."""
+    """Chooses the busiest pairs of each run whose links change."""
     return [
         Panel(application, run, pair)
         for application in selection.applications
@@ -154,7 +154,7 @@ def _choose_changing(context: Context, selection: Selection) -> list[Panel]:
 
 
 def _select_stretches(context: Context, panel: Panel) -> pl.DataFrame:
-    """The stretches of the links of a panel; no rows where they do not change."""
+    """Selects the stretches of a panel's links; no rows if the links do not change."""
     return link_changes.select_pair(context.model("link_stretches"), panel.run, panel.pair)
 
 
@@ -177,7 +177,7 @@ def _draw_panels(context: Context, selection: Selection, panels: Sequence[Panel]
 
 
 def _name(selection: Selection, panel: Panel) -> str:
-    """The head of a panel: the application where there are several, and a point of its own."""
+    """Names a panel: its application if there are several, and its point if links change."""
     label = panel.application.label if len(selection.applications) > 1 else ""
     point = selection.changing_runs.get(panel.run)
     return ", ".join(text for text in (label, point) if text)
@@ -192,7 +192,7 @@ def _heading(context: Context, step_ms: str) -> str:
 def _describe_marks(
     context: Context, selection: Selection, panels: Sequence[Panel]
 ) -> list[str | None]:
-    """Says which runs are drawn, and what each mark means."""
+    """States which runs are drawn, and what each mark means."""
     rows, changing = selection.rows, ", ".join(selection.changing_runs)
     is_near = any(
         any(peaks_near_capacity(selection.rows_by_run[panel.run], panel.pair)) for panel in panels
@@ -218,7 +218,7 @@ def _describe_marks(
 
 
 def _describe_doubts(context: Context, selection: Selection) -> list[str | None]:
-    """Says which of the rows are less sure than the others."""
+    """States which of the rows are less reliable than the others."""
     return [
         "Some senders were not captured; there it is what arrived."
         if selection.rows["is_far_side"].any()
@@ -229,7 +229,7 @@ def _describe_doubts(context: Context, selection: Selection) -> list[str | None]
 
 
 def _describe_cuts(selection: Selection, busiest: int) -> list[str | None]:
-    """Says which pairs and points are not drawn; `busiest` pairs of sites are."""
+    """States which pairs and points are not drawn; `busiest` is the number of pairs drawn."""
     rows_by_run = selection.rows_by_run
     drawn_runs = [
         rows_by_run[selection.run_of(application)] for application in selection.applications
@@ -268,7 +268,7 @@ def _notes(selection: Selection, step_ms: str) -> str:
 
 
 def _findings(context: Context, selection: Selection) -> list[str]:
-    """Says how busy links of constant rate are: the mean of the fuller direction over it."""
+    """States how busy links of constant rate are: the busier direction's mean over the rate."""
     if context.stands_alone or not context.has_sites:
         return []
     sentences = []
@@ -292,7 +292,7 @@ def _findings(context: Context, selection: Selection) -> list[str]:
 
 
 def shown_runs(context: Context, rows: pl.DataFrame) -> dict[tuple[str, str], str]:
-    """The run that is drawn of each application: that of the other figures, or its first."""
+    """Returns the run to draw of each application: that of other figures, or its first here."""
     first_runs = {row[:2]: row[2] for row in rows.select("app", "problem", "run").rows()[::-1]}
     runs_here = set(rows["run"])
     common_runs = {
@@ -304,11 +304,11 @@ def shown_runs(context: Context, rows: pl.DataFrame) -> dict[tuple[str, str], st
 
 
 def _rank_pairs(rows: pl.DataFrame, least: float = NOTABLE) -> list[Pair]:
-    """Pairs of sites, most traffic first; each begins with who sends more.
+    """Ranks pairs of sites, most traffic first; each begins with the site that sends more.
 
     Args:
-        rows: Those of one run.
-        least: The share of the traffic of the run that a pair has at least.
+        rows: Rows of one run.
+        least: The least share of the run's traffic that a pair must have.
     """
     means = {
         row[:2]: row[2]
