@@ -1,4 +1,4 @@
-"""What stands above the verdict: the question, how much was captured, when, and how well."""
+"""Makes the head of the page: the question, how much was captured, when, and how well."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def describe(context: Context, directory: Path, source: str, title: str) -> dict[str, Any]:
-    """The values of the template."""
+    """Returns the values of the template."""
     runs = context.rows("run_table")
     counted = runs.filter(~pl.col("is_warmup"))
     valid = counted.filter(pl.col("is_traffic_used") | (pl.col("status") == "valid")).height
@@ -36,7 +36,7 @@ def describe(context: Context, directory: Path, source: str, title: str) -> dict
         + (f" in {numbers.plural(sites, 'site')}" if sites else ""),
     ]
     if context.stands_alone:
-        # One name may be another machine in another run.
+        # The same name may mean another machine in another run.
         captures = quality.select("run", "host").n_unique()
         parts = [numbers.plural(counted.height, "run"), numbers.plural(captures, "capture")]
     if days := _days(context):
@@ -65,7 +65,7 @@ def _question(context: Context) -> str:
 
 
 def _days(context: Context) -> str | None:
-    """The first and the last day, by run.json, else by the packets; one if it is one."""
+    """Returns first and last day, by run.json, else by the packets; a single day once."""
     for model, ends in (("runs", ("start_ns", "end_ns")), ("captures", ("first_ns", "last_ns"))):
         frame = context.model(model)
         times = [time for name in ends for time in frame[name].drop_nulls()]

@@ -1,4 +1,4 @@
-"""What held the senders back, in words: the finding of the figure `limits`."""
+"""Describes what held the senders back: the finding of the figure `limits`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flowsweep.render import points
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# column, in the legend, beside a bar and in the sentence, colour: none of an application's first
+# column; name in legend and beside bars; name in sentences; colour, unused by first applications
 CLASSES = (
     ("own_share", "application", "the application itself", "var(--app-6)"),
     ("wait_share", "other side", "waiting for the other side", "var(--app-4)"),
@@ -25,23 +25,23 @@ CLASSES = (
 )
 KNOWN = CLASSES[:-1]
 HOLDERS = KNOWN[1:]
-#: What the network took of waits for the other side.
+#: The network's parts of the waits for the other side.
 PATH = ("wait_rtt_share", "wait_link_share", "wait_queue_share")
-#: The reason of the query for the part of a direction that is not known where its rest is.
+#: The query's reason for an unknown part of a direction that is known otherwise.
 IN_PART = "headers do not show it"
-#: A share that is worth a word beside a bar.
+#: The least share that is mentioned beside a bar.
 NOTABLE = 0.0005
-#: So many applications have a sentence each; of more, so many standouts are named.
+#: Up to this many applications get a sentence each; of more, this many standouts are named.
 LISTED = 3
 BASELINE = "the baseline"
 NOTHING = "did anything else hold it"
-#: Share of the sending time that must be known for a sentence about it.
+#: A point is used if less than this share of its sending time is unknown.
 MOSTLY = 0.5
-#: Rounding alone leaves this share of a whole.
+#: The largest share of a whole that rounding leaves unaccounted for.
 CLOSED = 0.01
-#: Mean share of its rate from which a link is full.
+#: The mean share of its rate at which a link counts as full.
 FULL = 0.9
-#: Where UDP carried more of the payload than this, the sentence is of the TCP flows by name.
+#: If UDP carried more of the payload than this, the sentence names the TCP flows.
 BESIDE = 0.1
 
 
@@ -52,13 +52,13 @@ class Held:
     Attributes:
         begin: The point that is named first: the baseline, if its limits are known.
         pace: Who set the pace at that point, and for which share of the sending time.
-        most: What else held it most at any point, for which share, and where.
-        is_first: Whether that is the point of `begin`.
-        unexplained: Largest share at any of these points that headers do not explain.
-        parts: Who took the wait for the other side, where that set the pace.
-        most_parts: The same of `most`.
-        link: How full the link was at the point of `begin`, if it was.
-        full: The other points at which it was.
+        most: What else held it most at any point, for which share, and at which point.
+        is_first: Whether the point of `most` is that of `begin`.
+        unexplained: The largest share at any point that headers do not explain.
+        parts: How network and other host share the wait for the other side, if that set the pace.
+        most_parts: The same for `most`.
+        link: How full the link was at the point of `begin`; None if it was not full.
+        full: The other points at which it was full.
     """
 
     label: str
@@ -77,12 +77,12 @@ class Held:
 def describe(
     frames: Sequence[pl.DataFrame], labels: Sequence[str], *, is_swept: bool = True
 ) -> str:
-    """What the numbers say: a sentence for each application, of many the standouts.
+    """Describes the numbers: a sentence for each application, or the standouts of many.
 
     Args:
         frames: The points of each application, the baseline first.
         labels: Their names.
-        is_swept: Whether these are points of a sweep; else each is a run, under its name.
+        is_swept: Whether these are points of a sweep; if not, each is a run, under its name.
     """
     labels = [_subject(frame, label) for frame, label in zip(frames, labels, strict=True)]
     holds = [find_held(frame, label) for frame, label in zip(frames, labels, strict=True)]
@@ -113,7 +113,7 @@ def describe(
 def find_held(rows: pl.DataFrame, label: str) -> Held | None:
     """Reads the points of one application, the baseline first; None if nothing is known.
 
-    Who set the pace is known where what nobody knows would not make another share larger.
+    It is known who set the pace if the unknown share could not make another share the largest.
     """
     known = rows.filter(pl.col("unknown_share").fill_null(1.0) < MOSTLY)
     clear = [number for number, row in enumerate(known.iter_rows(named=True)) if _is_clear(row)]
@@ -157,7 +157,7 @@ def _is_clear(row: dict[str, Any]) -> bool:
 
 
 def _parts(row: dict[str, Any]) -> str:
-    """What network and other host took of the waits for the other side."""
+    """States what network and other host took of the waits for the other side."""
     wait = row["wait_share"]
     if not wait:
         return ""
@@ -169,7 +169,7 @@ def _parts(row: dict[str, Any]) -> str:
 
 
 def _subject(rows: pl.DataFrame, label: str) -> str:
-    """An application, or its TCP flows where UDP carried a part of its payload."""
+    """Names an application, or its TCP flows if UDP carried a part of its payload."""
     shares = [1 - share for share in rows["udp_share"].drop_nulls()]
     if min(shares, default=1) >= 1 - BESIDE:
         return label
@@ -206,7 +206,7 @@ def _describe_full(share: float) -> str:
 
 
 def _describe_full_links(known: Sequence[Held]) -> list[str]:
-    """Where the link was full, so that what the senders waited for was the network's doing."""
+    """States where the link was full, so that the network caused the waits of the senders."""
     found = [
         f"{one.label}{' also' if one.link is not None else ''} at {join_words(one.full[:LISTED])}"
         + (f" and {len(one.full) - LISTED} more points" if len(one.full) > LISTED else "")
@@ -221,7 +221,7 @@ def _describe_full_links(known: Sequence[Held]) -> list[str]:
 
 
 def _describe_paces(known: Sequence[Held]) -> str:
-    """Who set the pace of how many at the baseline; who was not the application is named."""
+    """States who set the pace at the baseline; names those who were not the application."""
     own = sorted(one.pace[1] for one in known if one.pace[0] == CLASSES[0][2] and one.link is None)
     others = [
         f"{one.pace[0]} that of {one.label} for {numbers.share(one.pace[1])}"
@@ -243,7 +243,7 @@ def _describe_paces(known: Sequence[Held]) -> str:
 
 
 def _describe_standouts(known: Sequence[Held]) -> str:
-    """Those that anything but the application held most, at any point; of the rest, how much."""
+    """Names those that anything but the application held most; of the rest, how much."""
     order = sorted(known, key=lambda one: -one.most[1])
     if order[0].most[1] < NOTABLE:
         if max(one.unexplained for one in known) >= NOTABLE:
@@ -263,7 +263,7 @@ def _describe_standouts(known: Sequence[Held]) -> str:
 
 
 def describe_unknown(unknown: int, reasons: Sequence[str]) -> str | None:
-    """Which directions are not known at all, and whether parts of others are not."""
+    """States how many directions are unknown, and whether parts of others are."""
     whole = [reason for reason in reasons if reason != IN_PART]
     parts = []
     if unknown:
@@ -274,5 +274,5 @@ def describe_unknown(unknown: int, reasons: Sequence[str]) -> str | None:
 
 
 def list_reasons(rows: pl.DataFrame) -> list[str]:
-    """Why some directions are not known."""
+    """Lists why some directions are not known."""
     return sorted({part for text in rows["unknown_because"] if text for part in text.split("; ")})

@@ -1,7 +1,7 @@
 """Embeds style sheet, script and rows in the page, under a Content-Security-Policy.
 
 The policy lets the browser use the page's own style sheet and script, identified by their hashes,
-and nothing else: injected code does not run even where an escape was forgotten.
+and nothing else: injected code does not run even if escaping was forgotten somewhere.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from flowsweep.render import theme
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Control characters have no glyph, and XML none of them at all: a picture of each stands for it.
+#: Visible substitutes for control characters, which have no glyph and are not allowed in XML.
 _PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
 _PICTURES |= {0x7F: 0x2421, **dict.fromkeys((*range(0x80, 0xA0), 0xFFFE, 0xFFFF), 0xFFFD)}
 
 
 def styles(folder: Path) -> Markup:
-    """The style sheet: colours of both themes, and page.css of the folder `reports`."""
+    """Returns the style sheet: colours of both themes, and page.css of the folder `reports`."""
     dark = theme.css_variables(dark=True)
     text = "\n".join(
         (
@@ -40,13 +40,13 @@ def styles(folder: Path) -> Markup:
 
 
 def script(folder: Path) -> Markup:
-    """The script: page.js of the folder `reports`, and what is in `explore`, by name."""
+    """Returns the script: page.js of the folder `reports`, and the files of `explore` by name."""
     paths = [folder / "page.js", *sorted((folder / "explore").glob("*.js"))]
     return Markup("\n".join(path.read_text(encoding="utf-8") for path in paths))  # noqa: S704 - our own files
 
 
 def policy(style: Markup, code: Markup) -> str:
-    """The Content-Security-Policy of a page with this style sheet and this script alone."""
+    """Returns the Content-Security-Policy for this style sheet and this script alone."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -60,16 +60,16 @@ def policy(style: Markup, code: Markup) -> str:
 
 
 def digest(text: str) -> str:
-    """The source of a Content-Security-Policy that allows this text."""
+    """Returns the source of a Content-Security-Policy that allows this text."""
     found = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(found).decode()}'"
 
 
 def pack(text: str) -> str:
-    """Text as gzip in base64, for a `<script>` that is no program: nothing in it can end one."""
+    """Packs text as gzip in base64, for a `<script>` with data, which nothing in it can close."""
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def printable(text: str) -> str:
-    """Text whose control characters are pictures, and whose lone surrogates are escapes."""
+    """Replaces control characters by visible ones, and lone surrogates by escapes."""
     return text.encode("utf-8", "backslashreplace").decode().translate(_PICTURES)

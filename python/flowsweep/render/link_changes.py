@@ -1,4 +1,4 @@
-"""Links that change while a program runs, in figures over time."""
+"""Draws links that change while a program runs, in figures over time."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def find_changing_runs(context: Context, rows: pl.DataFrame, without: set[str]) -> dict[str, str]:
-    """The first run of each point whose links change while it runs, and the point's label.
+    """Finds the first run of each point whose links change while it runs, and the point's label.
 
     Args:
-        context: Knows links, points and runs.
-        rows: Those of the figure: runs that are not in it are left out.
+        context: Provides links, points and runs.
+        rows: Rows of the figure: runs that are not in it are left out.
         without: Runs that are drawn anyway.
     """
     counts = context.model("link_stretches").group_by("run", "site_a", "site_b").len()
@@ -30,7 +30,7 @@ def find_changing_runs(context: Context, rows: pl.DataFrame, without: set[str]) 
 
 
 def select_pair(stretches: pl.DataFrame, run: str, pair: tuple[str, str]) -> pl.DataFrame:
-    """The stretches of a pair of sites in a run, with what they carry; none without a change."""
+    """Selects a pair's stretches in a run, with what they carry; none if links do not change."""
     own = stretches.filter(
         pl.col("run") == run, pl.col("site_a").is_in(pair), pl.col("site_b").is_in(pair)
     ).sort("start_s")
@@ -39,7 +39,7 @@ def select_pair(stretches: pl.DataFrame, run: str, pair: tuple[str, str]) -> pl.
 
 
 def lines(stretches: pl.DataFrame, limits: tuple[float, float], x: Any, y: Any) -> list[Any]:
-    """What the links carry over time, each way; what lies above the panel is at its edge."""
+    """Draws what the links carry over time, each way; values beyond the panel are at its edge."""
     layers = []
     for sign, limit in zip((-1, 1), limits, strict=True):
         known = stretches.filter(pl.col("mbit_s").is_not_null())

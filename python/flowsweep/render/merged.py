@@ -1,4 +1,4 @@
-"""Words which times are too short for a rate: merged packets, coarse stamps, borrowed times."""
+"""States which times are too short for a rate: merged packets, coarse or borrowed times."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from flowsweep.render.figure import Context
 
-#: Of more runs these are named.
+#: The most runs that are named.
 MAX_NAMED = 4
 MERGED = (
     "offloading merged packets, so that the largest takes so long at the rate of its direction. "
@@ -25,11 +25,11 @@ COARSE = "time stamps are coarser than a bin."
 
 
 def note(context: Context, rows: pl.DataFrame) -> str | None:
-    """Says below which times no rate is measurable, and in which runs; None if that is nowhere so.
+    """States below which times no rate is measurable, and in which runs; None if there are none.
 
     Args:
-        context: Knows the shortest time of each run whose rate is known.
-        rows: Of the runs of these points, or of these runs.
+        context: Provides the shortest time of each run whose rate is known.
+        rows: Rows with the points or the runs in question.
     """
     drawn = _shortest(context, rows)
     timed = drawn.filter(~pl.col("is_borrowed"))
@@ -45,7 +45,7 @@ def note(context: Context, rows: pl.DataFrame) -> str | None:
 
 
 def note_borrowed(runs: pl.Series) -> str | None:
-    """Says which runs have packets without a time of their own; None where none is."""
+    """States which runs have packets without a time of their own; None if none has."""
     named = sorted(set(runs))
     if not named:
         return None
@@ -59,8 +59,8 @@ def note_borrowed(runs: pl.Series) -> str | None:
 
 
 def _shortest(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of `shortest_bins` of the runs that are drawn."""
-    # A point of several runs has no run in its rows.
+    """Selects the rows of `shortest_bins` of the runs that are drawn."""
+    # The rows of a point with several runs name no run.
     runs = context.model("pool_runs").select("run", "point")
     key = "point" if "point" in rows.columns else "run"
     drawn = runs.join(rows.select(key).unique(), on=key, how="semi") if key == "point" else rows

@@ -52,7 +52,7 @@ MAX_TABLE_ROWS = 50
 MAX_LABEL = 40
 BUDGET_BYTES = 8_000_000
 NBSP = "\u00a0"
-#: Captures alone in the order of the page.
+#: Selects captures alone in the order of the page.
 ALONE = """
 select
     runs.app,
@@ -75,8 +75,8 @@ class Page:
     Attributes:
         html: The whole page.
         first: The verdict's first sentence, without markup.
-        contradictions: What does not add up in it; the page begins with these.
-        figures: Those in it, in their order.
+        contradictions: What does not add up in it; the page begins with them.
+        figures: Its figures, in order.
     """
 
     html: str
@@ -92,7 +92,7 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
 
     Args:
         directory: results/<experiment>.
-        against: That of an experiment to compare it with.
+        against: results/<other> of an experiment to compare it with.
     """
     path = directory / "report.html"
     refuse_foreign_report(path)
@@ -109,7 +109,7 @@ def write(directory: Path, against: Path | None = None) -> tuple[Path, Page]:
 
 
 def build(directory: Path, against: Path | None = None) -> Page:
-    """The page of results/<experiment>."""
+    """Builds the page of results/<experiment>."""
     warehouse = Warehouse(directory, against=against, is_anew=True)
     with warehouse.reading():
         return _build(warehouse)
@@ -117,7 +117,7 @@ def build(directory: Path, against: Path | None = None) -> Page:
 
 def _build(warehouse: Warehouse) -> Page:
     svg.check_room()
-    # The renderer is loaded while facts are made.
+    # The renderer loads while facts are computed.
     drawing.ensure_drawer()
     warehouse.keep_facts()
     directory = warehouse.directory
@@ -188,7 +188,7 @@ def _figures(filled: list[dict[str, Any]]) -> list[Drawn]:
 
 
 def _verdict(context: Context) -> words.Verdict:
-    """What the page opens with."""
+    """Makes the sentences that open the page."""
     requirements = list(context.rows("requirement").rows(named=True))
     if context.stands_alone:
         return verdict_captures.verdict(
@@ -212,7 +212,7 @@ def _verdict(context: Context) -> words.Verdict:
 
 
 def _parts(section: Section, context: Context, counter: Any) -> list[dict[str, Any]]:
-    """What is drawn of a section, in its order."""
+    """Draws the parts of a section, in order; those with nothing to draw are left out."""
     parts = []
     for part in section.parts:
         drawn = part.draw(context)
@@ -244,7 +244,7 @@ def _table_part(context: Context, part: Part, html: Markup) -> dict[str, Any]:
 class _Picture:
     """The picture of a figure, which is drawn while the next queries run.
 
-    In its place are words where part of it could not be drawn.
+    Words replace it if part of it could not be drawn.
     """
 
     def __init__(self, figure: Figure) -> None:
@@ -289,7 +289,7 @@ def _fill(caption: str, context: Context) -> str:
 
 
 def _csv(rows: pl.DataFrame, count: int) -> str | None:
-    """Rows for download, packed; None above the limit: then the page names the command."""
+    """Packs rows for download; None above the limit: the page then names the command."""
     if count > MAX_DATA_ROWS:
         return None
     text = rows.write_csv()
@@ -297,9 +297,9 @@ def _csv(rows: pl.DataFrame, count: int) -> str | None:
 
 
 def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:
-    """Applications in the order of the experiment file, others by name behind them.
+    """Returns applications in the order of the experiment file, then others by name.
 
-    Captures alone by their traffic, most first; behind them those that no claim rests on.
+    Captures alone are in order of traffic, most first, and after them those of grade D.
     """
     alone = warehouse.select(ALONE).rows()
     if alone:
@@ -312,7 +312,7 @@ def _series(warehouse: Warehouse, listed: Sequence[str]) -> list[Series]:
 
 
 def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """A name for each application and problem, without what all its problems share."""
+    """Returns a name for each application and problem, without what all its problems share."""
     found = {}
     for app, problem in rows:
         others = [set(other.split(", ")) for name, other in rows if name == app]
@@ -320,15 +320,15 @@ def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
         own = [part for part in parts if not all(part in other for other in others)]
         name = f"{app} {', '.join(own)}".strip()
         found[app, problem] = name if len(name) <= MAX_LABEL else f"{name[: MAX_LABEL - 1]}…"
-    # The text that is cut may be all that differs.
+    # The text that was cut may be the only difference.
     twice = {name for name in found.values() if list(found.values()).count(name) > 1}
     return {key: f"{key[0]} {key[1]}" if name in twice else name for key, name in found.items()}
 
 
 def _to_html(sentence: str) -> Markup:
-    """Markup of a verdict sentence to HTML."""
+    """Converts the markup of a verdict sentence to HTML."""
     text = str(escape(sentence))
-    # A number stays with its unit.
+    # A number stays on one line with its unit.
     text = re.sub(r"\*\*([\d.,]+) (\S+)\*\*", rf"**\1{NBSP}\2**", text)
     text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text)
     text = re.sub(r"\[\[(.+?\]?)\]\]", r'<span class="interval">\1</span>', text)

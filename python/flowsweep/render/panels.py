@@ -1,7 +1,7 @@
 """Describes the panels of a figure for the page's script: their scales, and what they show.
 
-Vega draws pixels. So that a reader can ask for the value at a place, and for other scales, each
-panel of the SVG carries the ends of its axes, and a mark the words of its row.
+Vega draws pixels. Each panel of the SVG carries the ends of its axes, and each mark the words of
+its row, so that a reader can ask for the value at a place, and for other scales.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 #: The field of a chart's data that says what a mark shows.
 TIP = "tip"
-#: Between the lines of what a mark shows.
+#: Separates the lines of what a mark shows.
 SEPARATOR = "; "
-#: Marks of all rows together.
+#: Kinds of mark that draw all rows together.
 WHOLE = ("line", "area", "trail")
 PARTS = ("layer", "concat", "hconcat", "vconcat")
 
@@ -30,7 +30,7 @@ class Panel:
 
     Attributes:
         group: The class that Vega gives its group in the SVG.
-        attributes: What the group carries for the script.
+        attributes: The attributes that the group carries for the script.
     """
 
     group: str
@@ -38,24 +38,24 @@ class Panel:
 
 
 def about(x: str = "", y: str = "", **attributes: str | None) -> str:
-    """The description of a panel.
+    """Returns the description of a panel.
 
     Args:
-        x: What its x axis counts, where no title beside the axis says so.
-        y: The same of its y axis.
-        attributes: What it shows, by what a reader may choose: application, point, host, direction.
+        x: What its x axis shows, if no title beside the axis says so.
+        y: The same for its y axis.
+        attributes: What it shows, for a reader to choose by: application, point, host, direction.
     """
     known = {key: value for key, value in attributes.items() if value}
     return json.dumps({"of": known, "x": x, "y": y}, ensure_ascii=False)
 
 
 def tip(*parts: str | None) -> str:
-    """The words of a mark, a line each: what its row says."""
+    """Joins the words of a mark, a line each."""
     return SEPARATOR.join(part for part in parts if part)
 
 
 def take_panels(spec: Spec) -> list[Panel]:
-    """The panels of a specification, whose descriptions are taken out of it."""
+    """Returns the panels of a specification and removes their descriptions from it."""
     found = []
     titles: dict[tuple[str, str], str] = {}
     for group, leaf in _leaves(spec, ""):
@@ -66,7 +66,7 @@ def take_panels(spec: Spec) -> list[Panel]:
             scale, title = _scale(leaf, axis)
             if scale:
                 title = details.get(axis) or title or titles.get((axis, scale), "")
-                # In small multiples the first panel alone has it.
+                # In small multiples only the first panel has a title.
                 titles.setdefault((axis, scale), title)
                 attributes[f"data-{axis}"] = f"{scale} {title}".strip()
         found.append(Panel(f"{group}_group" if group else "root", attributes))
@@ -74,7 +74,7 @@ def take_panels(spec: Spec) -> list[Panel]:
 
 
 def label_marks(spec: Spec) -> None:
-    """Lets Vega write the words of each mark whose data have them, as its label."""
+    """Makes Vega write the words of each mark as its label, if its data have them."""
     described = {
         name: len({row.get(TIP) for row in rows})
         for name, rows in spec.get("datasets", {}).items()
@@ -87,7 +87,7 @@ def _label_marks(spec: Spec, outer: str | None, described: dict[str, int]) -> No
     data = spec.get("data", {}).get("name", outer)
     mark = spec.get("mark")
     mark = {"type": mark} if isinstance(mark, str) else mark
-    # A line is one mark: the words of its first row are not those of the others.
+    # A line is one mark: words that differ between its rows cannot label it.
     known = described.get(data or "", 0)
     if mark and (known == 1 or (known and mark["type"] not in WHOLE)):
         spec["mark"] = {**mark, "aria": True}
@@ -101,7 +101,7 @@ def _label_marks(spec: Spec, outer: str | None, described: dict[str, int]) -> No
 
 
 def _leaves(spec: Spec, name: str) -> Iterator[tuple[str, Spec]]:
-    """The panels with their names in Vega: concat_1_concat_0."""
+    """Yields the panels with their names in Vega, such as concat_1_concat_0."""
     for part in PARTS[1:]:
         if part in spec:
             for number, one in enumerate(spec[part]):
@@ -111,7 +111,7 @@ def _leaves(spec: Spec, name: str) -> Iterator[tuple[str, Spec]]:
 
 
 def _scale(leaf: Spec, axis: str) -> tuple[str, str]:
-    """Kind and ends of a scale, `log 0.5 64`, and the title of its axis; empty if it has none."""
+    """Returns kind and ends of a scale, `log 0.5 64`, and its axis' title; empty if it has none."""
     scale = title = ""
     for one in _units(leaf):
         channel = one.get("encoding", {}).get(axis, {})

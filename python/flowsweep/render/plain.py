@@ -1,4 +1,4 @@
-"""A table of the report without a drawing of its own: its rows, as the query gives them."""
+"""Prints tables of the report without a drawing of their own: the rows of the query."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from flowsweep.render.figure import Context
 
 MAX_ROWS = 60
-#: Columns that are there to tell rows apart.
+#: Columns that are printed only if they distinguish rows.
 KEYS = ("app", "problem")
 
 
 def draw(context: Context, name: str, show: dict[str, str] | None = None) -> Markup | None:
-    """The first rows of a query, without columns that nothing fills, such as other axes.
+    """Prints the first rows of a query, without columns that nothing fills, such as other axes.
 
-    Where all rows are of one application, or of one problem, it has no column. An application that
-    stands alone is a run.
+    The columns of application and problem are left out if all rows have the same. In a report on
+    captures alone, an application is a run.
 
     Args:
         context: Answers the query.
         name: The query.
         show: The columns to print and their heads; default: all under their own names. Shares are
             printed in percent where the head ends in "(%)". With braces several columns share a
-            cell, "{value}|{low} to {high}": what stands behind the bar is the cell's second line,
-            left out where a value of it is null.
+            cell, "{value}|{low} to {high}": the text after the bar is the cell's second line,
+            which is left out if one of its values is null.
     """
     rows = context.rows(name)
     if rows.is_empty():
@@ -58,9 +58,9 @@ def _tells_apart(rows: pl.DataFrame, column: str) -> bool:
 
 
 def _join_columns(rows: pl.DataFrame, pattern: str, head: str) -> Column:
-    """A column whose cells are made of several."""
+    """Makes a column whose cells join several columns."""
     names = list(dict.fromkeys(re.findall(r"{(\w+)}", pattern)))
-    # A value has as many figures as the ends of its interval, with which it is compared.
+    # A value has as many digits as the ends of its interval, so that they can be compared.
     has_interval = "} to {" in pattern
     printed = {
         name: list(map(numbers.estimate, rows[name]))

@@ -1,4 +1,4 @@
-"""Rows of a table that has one for each point, and how many of them are printed."""
+"""Rows of tables with a row for each point, and how many of them are printed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AXES = points.COLUMNS
 
 
 def labelled_rows(context: Context, frame: pl.DataFrame, keys: list[str]) -> list[Row]:
-    """One row of each group of `keys` with the name of its point, in report order."""
+    """Returns one row of each point and group of `keys`, with its point's name, in report order."""
     found = []
     for one in context.series_in(frame):
         own = context.select_series(frame, one)
@@ -32,7 +32,7 @@ def labelled_rows(context: Context, frame: pl.DataFrame, keys: list[str]) -> lis
 
 
 def kept_rows(rows: list[Row]) -> list[Row]:
-    """At most `MAX_ROWS`, shared among the applications; each keeps its baseline."""
+    """Keeps at most `MAX_ROWS` rows, shared among applications; each keeps its baseline."""
     groups = {
         key: list(own)
         for key, own in itertools.groupby(rows, key=lambda row: (row["app"], row["problem"]))

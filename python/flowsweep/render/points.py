@@ -35,20 +35,20 @@ _WRITERS: dict[str, Callable[[Any], str]] = {
 
 
 def write_value(column: Column, value: Any) -> str:
-    """A value of an axis by itself, without the words around it in the name of a point."""
+    """Formats a value of an axis, without the words around it in the name of a point."""
     return f"{value:,.0f}" if column.number == "count" else _WRITERS[column.number](value)
 
 
 def words(column: Column) -> Callable[[Any], str]:
-    """The words for the value of an axis in the name of a point."""
+    """Returns the function that words a value of an axis in the name of a point."""
     if column.number == "count":
         return lambda value: column.words.format(numbers.plural(int(value), column.noun))
     write = _WRITERS[column.number]
     return lambda value: column.words.format(write(value))
 
 
-# The asked value decides whether an axis varies; the measured one is printed. The queue is not
-# among them: it follows from RTT and rate in most sweeps.
+# The requested value decides whether an axis varies; the measured one is printed. The queue is left
+# out, because it follows from RTT and rate in most sweeps.
 AXES = tuple(
     (column.asked, column.shown, words(column))
     for column in axes.columns()
@@ -58,12 +58,12 @@ UNSET = {column.asked: column.unset for column in axes.columns() if column.unset
 
 
 def labels(rows: pl.DataFrame) -> list[str]:
-    """A name for each point of one application: the axes that vary, as measured.
+    """Returns a name for each point of one application: the axes that vary, as measured.
 
-    The queue is named only where nothing else tells two points apart.
+    The queue is named only if nothing else distinguishes two points.
     """
     varied = [axis for axis in AXES if rows[axis[0]].n_unique() > 1]
-    # The number of ranks says more than how many a host has, if that changes with it.
+    # The number of ranks says more than ranks per host, if the two change together.
     fewer = [axis for axis in varied if axis[0] != "ranks_per_host"]
     if any(axis[0] == "ranks" for axis in varied):
         pairs = rows.select("ranks", "ranks_per_host").n_unique()
@@ -75,7 +75,7 @@ def labels(rows: pl.DataFrame) -> list[str]:
         f"{name} · {numbers.size(queue)} queue" if several[name] > 1 else name
         for name, queue in queues
     ]
-    # Two points that were measured alike stay two rows.
+    # Two points with equal measurements stay two rows.
     return [
         f"{name} ({names[:place].count(name) + 1})" if names.count(name) > 1 else name
         for place, name in enumerate(names)
@@ -93,38 +93,38 @@ def _name(row: dict[str, Any], varied: list[Any]) -> str:
 
 
 def _name_alone(row: dict[str, Any]) -> str:
-    """The only point of an application; a capture alone is one, and has the name of its run."""
+    """Names the only point of an application; captures alone have the name of their run."""
     run = row.get("run")
     return "all runs" if run is None or run != row.get("app") else str(run)
 
 
 def choose_drawn(rows: pl.DataFrame) -> pl.DataFrame:
-    """At most `MAX_ROWS` points, evenly taken; the first, the baseline, is one of them."""
+    """Chooses at most `MAX_ROWS` points, evenly; the first, the baseline, is among them."""
     return rows[cuts.choose_evenly(rows.height, MAX_ROWS)]
 
 
 def width(names: list[str]) -> int:
-    """Pixels that these names take beside an axis."""
+    """Returns the width in pixels of these names beside an axis."""
     return round(max(map(len, names)) * LETTER) + 8
 
 
 def note_left_out(frames: list[pl.DataFrame], query: str) -> str | None:
-    """Says how many points are drawn, if not all are."""
+    """States how many points are drawn, if not all are."""
     total = sum(frame.height for frame in frames)
     shown = sum(min(frame.height, MAX_ROWS) for frame in frames)
     return cuts.describe(shown, total, "points are drawn", query)
 
 
 def choose_extremes(context: Context, app: str, problem: str, most: int) -> list[int]:
-    """The points of one application that a figure of few panels shows.
+    """Chooses the points of one application for a figure of few panels.
 
-    The baseline first, then the ends of each line that varies one axis, hardest first.
+    The baseline comes first, then the ends of each line that varies one axis, hard ends first.
 
     Args:
-        context: Knows the lines of the sweep.
+        context: Provides the lines of the sweep.
         app: The application.
         problem: Its parameters.
-        most: At most so many.
+        most: The most points to return.
 
     Returns:
         Numbers of points.
@@ -135,7 +135,7 @@ def choose_extremes(context: Context, app: str, problem: str, most: int) -> list
         pl.col("app") == app, pl.col("problem") == problem, pl.col("beside_app").is_null()
     )
     found = every.filter("is_baseline")["point"].to_list()[:1]
-    # The line `beside` has points of which figures of traffic know nothing.
+    # Figures of traffic leave out the points of the line `beside`.
     lines = context.model("axis_points").filter(
         pl.col("app") == app,
         pl.col("problem") == problem,
@@ -145,13 +145,13 @@ def choose_extremes(context: Context, app: str, problem: str, most: int) -> list
     for axis in axes.AXES:
         axis_lines = lines.filter(pl.col("axis") == axis)
         for _, line in axis_lines.group_by("unit", maintain_order=True):
-            # Without a value there is no limit: the mild end of such an axis.
+            # A point without a value has no limit: it is the mild end of its axis.
             along = line.sort(pl.col("x") * pl.col("mildness"), nulls_last=False)["point"]
             ends[0].append(along[-1])
             ends[1].append(along[0])
     for point in [*ends[0], *ends[1]]:
         if point not in found:
             found.append(point)
-    # Where no line was varied, as with every combination of two axes off the baseline.
+    # There may be no line, as when every point but the baseline differs from it in two axes.
     rest = [point for point in every["point"].to_list() if point not in found]
     return (found if len(found) > 1 else found + rest[-1:])[:most]

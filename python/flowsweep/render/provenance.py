@@ -1,4 +1,4 @@
-"""Where the numbers of a report come from: versions, seeds, hashes, the experiment file."""
+"""States where a report's numbers come from: versions, seeds, hashes, the experiment file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIBRARIES = ("duckdb", "polars", "vl-convert-python", "numpy")
 
 
 def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]:
-    """All that is needed to repeat the report."""
+    """Returns all that is needed to repeat the report."""
     records = [
         json.loads(text)
         for text in context.warehouse.select(
@@ -43,26 +43,26 @@ def provenance(context: Context, directory: Path, source: str) -> dict[str, Any]
         "models": [
             {"name": name, "sql": text}
             for name, text in sorted(catalog.models.items())
-            # What all papers state is data, and the queries beside it stand under their figures.
+            # Papers' models are data; their queries are printed under the figures.
             if name not in catalog.paper_models
         ],
     }
 
 
 def _left_out(context: Context, *, is_recorded: bool) -> list[str]:
-    """Runs that no figure uses: not in the experiment file, or without a record and captures."""
+    """Lists runs no figure uses: not in the experiment file, or without record and captures."""
     rows = context.model("left_out").iter_rows(named=True)
     return sorted(str(row["run"]) for row in rows if row["is_recorded"] == is_recorded)
 
 
 def _shown_path(directory: Path) -> str:
-    """The last two parts: where a checkout lies on this machine is nobody's business."""
+    """Returns the last parts of a path: a page should not show where this machine keeps it."""
     parts = directory.absolute().parts[-2:]
     return str(Path(*parts)) if parts[0] == "results" else parts[-1]
 
 
 def _list_versions(records: list[dict[str, Any]]) -> dict[str, str]:
-    """Versions that the runs were made with; several values are all shown."""
+    """Lists the versions that the runs were made with; all of them if they differ."""
     found: dict[str, set[str]] = {}
     for record in records:
         versions = record.get("versions")
@@ -79,13 +79,13 @@ def _version(name: str) -> str:
 
 
 def _tables(context: Context, folder: Path) -> list[dict[str, Any]]:
-    """Files, rows and a hash over what is in each table, without the runs left out."""
+    """Returns files, rows and a content hash of each table, without the runs left out."""
     runs = folder / "runs.parquet"
     rows = int(context.warehouse.select("select count(*) as rows from stg_runs")["rows"][0])
     digest = hashlib.sha256(runs.read_bytes()).hexdigest()[:16]
     found: list[dict[str, Any]] = [{"name": "runs", "files": 1, "rows": rows, "hash": digest}]
     for table in TABLES:
-        # One file of each host and run; those without a row have none here.
+        # There is one file for each host and run; files without rows are not listed.
         files = context.warehouse.select(
             f"select run, host, rows, content from table_rows where kind = '{table}' order by all"  # noqa: S608
         )

@@ -1,4 +1,4 @@
-"""The sections of the report and what is in them: found by being there.
+"""Finds the sections of the report and their parts by the files that exist.
 
 A figure is `reports/figures/NAME.sql`, the `.yaml` beside it, which names its section, and the
 drawing `render/figures/NAME.py`. A table without a drawing is printed as its rows are.
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class Draw(Protocol):
-    """Makes a figure or a table; None where there is nothing to draw."""
+    """Makes a figure or a table; None if there is nothing to draw."""
 
     def __call__(self, context: Context) -> Figure | Markup | None:
-        """What is drawn of the rows that `context` gives."""
+        """Draws the rows that `context` provides."""
         ...
 
 
@@ -37,12 +37,12 @@ class Part:
     """A figure or table of the report.
 
     Attributes:
-        heading: From the `.yaml`; the drawing may have one that depends on the rows.
-        caption: Of a table; `{host}` stands for the host that is shown. A figure has its own.
-        notes: The rest of the caption, which a reader opens.
+        heading: From the `.yaml`; the drawing may make one that depends on the rows.
+        caption: Caption of a table; `{host}` is the shown host. A figure makes its own.
+        notes: The rest of the caption, which a reader can unfold.
         show: Columns of a plain table and their heads; empty: all columns.
-        alone: Text in place of these in a report on captures alone; none: the part is of
-            a sweep, and such a report goes without it.
+        alone: Texts that replace these in a report on captures alone; None: the part needs a
+            sweep, so such a report omits it.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Part:
         return importlib.import_module(name) if importlib.util.find_spec(name) else None
 
     def draw(self, context: Context) -> Figure | Markup | None:
-        """The figure, or the HTML of the table."""
+        """Draws the figure or the HTML of the table; None if there is nothing to draw."""
         if context.stands_alone and self.alone is None:
             return None
         if self.drawing is None:
@@ -70,37 +70,37 @@ class Part:
         return cast("Draw", self.drawing.draw)(context)
 
     def heading_of(self, context: Context) -> str:
-        """The heading, which may depend on the rows."""
+        """Returns the heading, which may depend on the rows."""
         made = getattr(self.drawing, "heading", None)
         given = str(made(context)) if made else self._worded("heading", self.heading, context)
         return given.replace("{per_point}", context.terms.per_point)
 
     def caption_of(self, context: Context) -> str:
-        """The caption that the `.yaml` gives a table."""
+        """Returns the caption of a table from the `.yaml`."""
         return self._worded("caption", self.caption, context)
 
     def notes_of(self, context: Context) -> str:
-        """What a reader of the table opens below the caption."""
+        """Returns the notes that a reader of the table can unfold below the caption."""
         return self._worded("notes", self.notes, context)
 
     def _worded(self, key: str, usual: str, context: Context) -> str:
         return (self.alone or {}).get(key, usual) if context.stands_alone else usual
 
     def note(self, context: Context) -> str | None:
-        """What the drawing adds to the caption."""
+        """Returns what the drawing adds to the caption."""
         made = getattr(self.drawing, "note", None)
         return cast("str | None", made(context)) if made else None
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: anchor, heading, and what is in it.
+    """A part of the page: anchor, heading, and contents.
 
     Attributes:
-        subject: What the section is about, for the end of the page where it has no data.
-        query: The query whose needs say why it has none.
+        subject: What the section is about; the end of the page names it if it has no data.
+        query: The query whose needs explain why it has none.
         is_asked: Whether it appears only on request, so that the page does not mention its absence.
-        alone: Its heading in a report on captures alone; None: that goes without it.
+        alone: Its heading in a report on captures alone; None: such a report omits it.
     """
 
     anchor: str
@@ -112,15 +112,15 @@ class Section:
     alone: str | None = ""
 
     def heading_of(self, context: Context) -> str:
-        """What stands above it."""
+        """Returns the heading of the section."""
         return self.alone or self.heading if context.stands_alone else self.heading
 
     def is_left_out(self, context: Context) -> bool:
-        """Whether it is of a sweep, and there is none."""
+        """Returns whether the section needs a sweep, and there is none."""
         return context.stands_alone and self.alone is None
 
     def absent(self, context: Context) -> str:
-        """Why the page lacks this section, in words that are true of the tables."""
+        """States why the page lacks this section, by what the tables contain."""
         if context.rows(self.query).height:
             why = self._too_little or f"the rows of the query {self.query} have nothing to draw"
         else:
@@ -130,13 +130,13 @@ class Section:
 
     @property
     def _too_little(self) -> str:
-        """What is missing where the query has rows, and there is nothing to draw."""
+        """What is missing if the query has rows, but nothing can be drawn."""
         drawings = [part.drawing for part in self.parts if part.name == self.query]
         return "".join(getattr(drawing, "TOO_LITTLE", "") for drawing in drawings)
 
 
 def sections(folder: Path) -> list[Section]:
-    """The sections in the order of the page.
+    """Returns the sections in the order of the page.
 
     Args:
         folder: The folder `reports`.

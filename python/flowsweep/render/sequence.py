@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flowsweep.render.charts import Chart
 
 HEIGHT = 340
-#: Pieces of time and of bytes that a picture tells apart: about two for each pixel of a screen.
+#: Pieces of time and of bytes that a picture resolves: about two for each pixel of a screen.
 COLUMNS, ROWS = 1_600, 700
 ACKNOWLEDGED, WINDOW = "acknowledged", "end of the window"
 COLOURS = {
@@ -28,12 +28,12 @@ COLOURS = {
 
 
 def draw(connection: Connection, begin_ns: int, end_ns: int) -> Chart | None:
-    """Draws a panel for each side that sent payload in a stretch of time; None where neither did.
+    """Draws a panel for each side that sent payload in a stretch of time; None if neither did.
 
     Args:
-        connection: What is drawn.
-        begin_ns: Where the stretch begins, in ns since the first packet of the connection.
-        end_ns: Where it ends.
+        connection: The connection to draw.
+        begin_ns: Start of the stretch, in ns since the first packet of the connection.
+        end_ns: End of the stretch.
     """
     within = pl.col("time_ns").is_between(begin_ns, end_ns)
     parts = [(side, side.segments.filter(within)) for side in connection.sides]
@@ -51,7 +51,7 @@ def draw(connection: Connection, begin_ns: int, end_ns: int) -> Chart | None:
 
 
 def describe(connection: Connection) -> str:
-    """Says in words how many segments of which kind each side of a connection sent."""
+    """Describes how many segments of which kind each side of a connection sent."""
     parts = []
     for side in connection.sides:
         found = [f"{count:,} {kind}" for kind, count in side.counts.items() if count]
@@ -78,7 +78,7 @@ def _draw_panel(
     ]
     marks = charts.Chart(_thin_segments(segments, begin_ns, column_ns, high - low))
     bars = marks.mark("rule", strokeWidth=1.5, strokeCap="butt", clip=True, opacity=1)
-    # A segment is lower than a pixel where much is drawn; of the odd ones each must be seen.
+    # A segment may be lower than a pixel, but every unusual one must be visible.
     dots = marks.filtered(f"datum.kind !== '{NEW}'").mark("point", size=14, clip=True)
     return charts.layer(
         *lines,
@@ -119,7 +119,7 @@ def _make_scales(
 
 
 def _thin_segments(segments: pl.DataFrame, begin_ns: int, column_ns: int, span: int) -> charts.Data:
-    """Turns segments into marks; segments that a reader could not tell apart share one."""
+    """Turns segments into marks; segments that a picture cannot resolve share one."""
     cell = max(span // ROWS, 1)
     thinned = segments.group_by(
         "kind",

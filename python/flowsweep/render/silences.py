@@ -1,4 +1,4 @@
-"""Long silences that are cut out of a time axis: where the rest moves to, and how a cut looks."""
+"""Cuts long silences out of a time axis: moves the rest, and marks the cuts."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from flowsweep.units import duration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Cuts nearer to each other than this share of the axis have one label.
+#: Cuts closer to each other than this share of the axis share a label.
 APART = 0.16
-#: Of the labels, pixels: the first row from above, the height of a row, the mean width of a letter,
-#: and the distance from the line.
+#: Measures of the labels, pixels: top of the first row, height of a row, mean width of a letter,
+#: and distance from the line.
 TOP, LINE, LETTER, GAP = 2, 13, 6, 4
 
 
 def cut_silences(rows: pl.DataFrame, cut: str) -> pl.DataFrame:
-    """The rows with `start_s` and `end_s` moved to the left by the silences that are cut before.
+    """Moves `start_s` and `end_s` of the rows to the left by the silences that are cut before them.
 
     Args:
         rows: Columns of one curve, in the order of time.
-        cut: The column that has the silence in front of a row, s.
+        cut: The column with the silence before a row, s.
     """
     moved = pl.col(cut).cum_sum()
     return rows.with_columns(pl.col("start_s") - moved, pl.col("end_s") - moved)
@@ -34,13 +34,13 @@ def cut_silences(rows: pl.DataFrame, cut: str) -> pl.DataFrame:
 def marks(
     cuts: list[tuple[float, float]], end_s: float, width: int, x: charts.Channel
 ) -> list[Any]:
-    """A dashed line at each cut, with its length.
+    """Draws a dashed line at each cut, with the length of the silence.
 
     Args:
-        cuts: Places on the axis from which the silences are gone, s, and how long these were, s.
+        cuts: Places of the cuts on the axis, s, and the lengths of the silences, s.
         end_s: The end of the axis.
-        width: Of the panel, pixels.
-        x: The axis, of the field `start_s`.
+        width: Width of the panel, pixels.
+        x: The axis, for the field `start_s`.
     """
     if not cuts:
         return []
@@ -51,18 +51,18 @@ def marks(
 
 
 def end_of_axis(top: float, *, has_cuts: bool, height: int) -> float:
-    """The end of a vertical axis for values up to `top`: the labels of cuts stand above them.
+    """Returns the end of a vertical axis up to `top`, with room above for the labels of cuts.
 
     Args:
         top: The largest value.
         has_cuts: Whether `marks` draws any.
-        height: Of the panel, pixels.
+        height: Height of the panel, pixels.
     """
     return max(1.05 * top, top / (1 - (TOP + LINE) / height) if has_cuts else 0)
 
 
 def _group(cuts: list[tuple[float, float]], end_s: float) -> list[list[tuple[float, float]]]:
-    """Cuts that share a label, because they are near to each other."""
+    """Groups cuts that share a label because they are close to each other."""
     groups: list[list[tuple[float, float]]] = []
     for cut in cuts:
         if groups and cut[0] - groups[-1][0][0] < APART * end_s:
@@ -75,7 +75,7 @@ def _group(cuts: list[tuple[float, float]], end_s: float) -> list[list[tuple[flo
 def _draw_labels(
     groups: list[list[tuple[float, float]]], end_s: float, width: int, x: charts.Channel
 ) -> Iterator[charts.Chart]:
-    """Draws the label of each group beside its line, in the first row where there is room."""
+    """Draws the label of each group beside its line, in the first row with room."""
     row_ends: list[float] = []
     for group in groups:
         start_s, text = group[0][0], _label(group)
@@ -97,7 +97,7 @@ def _label(cuts: list[tuple[float, float]]) -> str:
 
 
 def caption(cuts: int) -> str | None:
-    """What the dashed lines are; None where there are none."""
+    """Explains the dashed lines; None if there are none."""
     if not cuts:
         return None
     return (

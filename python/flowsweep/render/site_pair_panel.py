@@ -1,4 +1,4 @@
-"""The panel of a pair of sites: what crosses between them over time, one direction up, one down."""
+"""Draws throughput between a pair of sites over time, one direction up, the other down."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 Pair = tuple[str, str]
-#: Least height of a direction, as a share of the other's.
+#: The least height of a direction, as a share of the other's.
 LEAST_SIDE = 0.15
-#: The capacity is drawn where the peak comes as near to it as this.
+#: The capacity is drawn if the peak reaches this share of it.
 NEAR_CAPACITY = 0.6
 ARROW = "→"
 
@@ -38,12 +38,12 @@ def draw_panel(
     """Draws what crosses between a pair of sites in one run.
 
     Args:
-        rows: Of the query `wan_throughput`, of this run.
-        one: Its application.
-        pair: The first of them sends upwards.
+        rows: Rows of the query `wan_throughput`, of this run.
+        one: The run's application.
+        pair: The sites; traffic from the first is drawn upwards.
         size: Width and height, pixels.
-        steps_of_links: What the links carry, where that changes during the run; else no rows.
-        name: Stands in the title.
+        steps_of_links: What the links carry, if that changes during the run; else no rows.
+        name: First part of the title.
     """
     there, back = (
         silences.cut_silences(_select_direction(rows, way).sort("start_s"), "cut_before_s")
@@ -52,7 +52,7 @@ def draw_panel(
     gaps = there.filter(pl.col("cut_before_s") > 0).select("start_s", "cut_before_s").rows()
     rates = _rates(rows, pair)
     peaks = rates[1:]
-    # The last step is shorter, and may be higher than the peak.
+    # The last step is shorter than the others, and may be higher than the peak.
     tops = [float(side["max_mbit_s"].max() or 0) for side in (there, back)]  # type: ignore[arg-type]
     up = max(peaks[0], tops[0], peaks[1] * LEAST_SIDE, 1e-3)
     down = max(peaks[1], tops[1], peaks[0] * LEAST_SIDE, 1e-3)
@@ -99,14 +99,14 @@ def draw_panel(
 
 
 def peaks_near_capacity(rows: pl.DataFrame, pair: Pair) -> tuple[bool, bool]:
-    """Whether the peaks there and back come near what the links carry."""
+    """Returns whether the peaks there and back are near what the links carry."""
     capacity, there, back = _rates(rows, pair)
     least = NEAR_CAPACITY * capacity if capacity else float("inf")
     return there >= least, back >= least
 
 
 def _rates(rows: pl.DataFrame, pair: Pair) -> tuple[float | None, float, float]:
-    """What all links carry, if their rate is known, and the peaks there and back, Mbit/s."""
+    """Returns what all links carry, if known, and the peaks there and back, Mbit/s."""
     sides = [_select_direction(rows, way) for way in (pair, pair[::-1])]
     rate, links = sides[0]["rate_mbit_s"][0], sides[0]["links"][0]
     peaks = [float(side["run_peak_mbit_s"].max() or 0) for side in sides]  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def _select_direction(rows: pl.DataFrame, way: Pair) -> pl.DataFrame:
 def _direction_layers(
     sides: Sequence[pl.DataFrame], one: Series, x: charts.Channel, y: Any
 ) -> list[Any]:
-    """The mean of each step as a line, and from there to its busiest moment as an area."""
+    """Draws the mean of each step as a line, and the range up to its maximum as an area."""
     layers: list[Any] = []
     for side, sign in zip(sides, (1, -1), strict=True):
         if side.is_empty():

@@ -1,4 +1,4 @@
-"""Stacked bars: one for each point of the sweep, a panel for each application."""
+"""Draws stacked bars: one for each point of the sweep, a panel for each application."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 ROW = 24
-# The words at the right end are wider in a browser without Arial than measured here.
+# The words at the right end are wider than measured here in a browser without Arial.
 PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
 
 
-#: Column, name and colour of what a bar is made of.
+#: Column, name and colour of a part of a bar.
 Part = tuple[str, str, str]
 
 
@@ -30,10 +30,10 @@ class Bars:
     """How the bars of a figure look.
 
     Attributes:
-        axis: Makes the axis, of the field `from`, for the rows that are drawn.
-        label: Makes the words at the end of a bar from its row.
+        axis: Makes the axis, for the field `from`, from the rows that are drawn.
+        label: Makes the words after a bar from its row.
         label_width: Pixels for these words.
-        size: Writes the length of a part.
+        size: Formats the length of a part.
     """
 
     axis: Callable[[pl.DataFrame], charts.Channel]
@@ -51,10 +51,10 @@ def draw(
     """Draws a panel for each application, with a bar for each of its points that are drawn.
 
     Args:
-        applications: The look of each, a row for each of its points, and the parts of its bars.
+        applications: For each its look, a row for each of its points, and the parts of its bars.
             If all have the same parts, the panels share a legend.
         bars: What the bars look like.
-        are_named: Whether the application's name stands above each panel.
+        are_named: Whether each panel has the name of its application above it.
     """
     frames = [rows for _, rows, _ in applications]
     left = max(points.width(points.labels(rows)) for rows in frames)
@@ -77,7 +77,7 @@ def draw(
 
 
 def _select_parts(frames: Sequence[pl.DataFrame], parts: Sequence[Part]) -> list[Part]:
-    """Selects the parts that some bar has."""
+    """Selects the parts that appear in some bar."""
     return [part for part in parts if any((frame[part[0]] > 0).any() for frame in frames)]
 
 
@@ -89,9 +89,9 @@ def _draw_panel(
     Args:
         rows: A row for each point.
         bars: What the bars look like.
-        parts: Those of the legend.
+        parts: The parts in the legend.
         left: Pixels for the names of the points.
-        one: Whose name stands above; None: nobody's.
+        one: The application named above the panel; None: no name.
     """
     names = dict(zip(map(tuple, rows.rows()), points.labels(rows), strict=True))
     drawn = points.choose_drawn(rows)

@@ -1,9 +1,9 @@
 """Renders a chart as a static SVG that may stand inside the page.
 
-Ids are prefixed with the figure's name (several SVGs share one page), numbers cut to
-two decimals, ARIA left out (the table under the figure serves readers). Of classes those stay
-that the page's script needs to find panels, axes and marks. Names are text in it: Vega escapes
-them, and an element that draws nothing, such as a script, is refused here.
+Ids are prefixed with the figure's name (several SVGs share one page), numbers are cut to two
+decimals, ARIA is left out (the table under the figure serves readers), and only those classes are
+kept that the page's script needs to find panels, axes and marks. Vega escapes names in the text;
+elements that draw nothing, such as scripts, are refused here.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from flowsweep.render.charts import Chart
 
-#: V8 reserves 64 GiB in one piece for what it points to; the rest is for what else is loaded.
+#: V8 reserves 64 GiB of address space in one piece; the rest is for what else is loaded.
 ROOM_BYTES = 66 << 30
-MAP_NORESERVE = 0x4000  # of Linux; Python does not name it
-#: What Vega draws with.
+MAP_NORESERVE = 0x4000  # Linux's value; Python does not define it
+#: The elements that Vega draws with.
 _ELEMENTS = frozenset({"svg", "g", "defs", "clipPath", "rect", "path", "line", "text", "tspan"})
 _TAG = re.compile(r"""</?([\w:!?-]*)(?:[^<>"]|"[^"]*")*>""")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
@@ -37,15 +37,15 @@ _NOISE = re.compile(
 )
 _LABEL = re.compile(r' aria-label="([^"]*)"[^>]* aria-roledescription="[a-z]+ mark"')
 _CLASS = re.compile(r' class="mark-([a-z]+) role-([a-z-]+) ?([a-z0-9_]*)')
-#: Classes that stay, for the page's script.
+#: Classes that are kept for the page's script, by Vega's role.
 _KEPT = {"axis": "axis", "axis-grid": "grid", "axis-tick": "tick", "axis-label": "label"}
 _NOTHING = re.compile(r'<path class="(?:background|foreground)"[^>]*d="M0,0h0v0h0Z"[^>]*/>')
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 _LINE = re.compile(r'(?<= d=")M-?[\d.]+,-?[\d.]+(?:L-?[\d.]+,-?[\d.]+)+(?=Z?")')
-# In JSON: escapes of control characters, and what `inline.printable` changes else. A backslash
-# of the text itself may look like such an escape.
+# Matches, in JSON, escapes of control characters and other characters that `inline.printable`
+# changes. A backslash in the text itself may look like such an escape.
 _UNPRINTABLE = re.compile("\\\\[ubf]|[\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-# What becomes of a value that has no place on its scale, such as 0 on a log axis.
+# Matches an attribute of a value that has no place on its scale, such as 0 on a log axis.
 _NO_PLACE = re.compile(r' (?!data-)[a-zA-Z0-9-]+="[^"]*\b(?:NaN|Infinity|undefined)\b')
 
 
@@ -54,7 +54,7 @@ def _two_decimals(found: re.Match[str]) -> str:
 
 
 def _without_idle_points(found: re.Match[str]) -> str:
-    """A line without the points that lie on its way along an axis: steps too small to be drawn."""
+    """Removes points that do not change a line: repeated, or straight along an axis."""
     kept: list[list[str]] = []
     for point in (one.split(",") for one in found[0][1:].split("L")):
         if kept and point == kept[-1]:
@@ -68,7 +68,7 @@ def _without_idle_points(found: re.Match[str]) -> str:
         kept.append(point)
     path = "M" + ",".join(kept[0])
     for (x, y), (next_x, next_y) in itertools.pairwise(kept):
-        # Steps, which most curves here consist of, take half the bytes this way.
+        # Most curves here consist of steps, which take half the bytes this way.
         path += (
             f"H{next_x}" if y == next_y else f"V{next_y}" if x == next_x else f"L{next_x},{next_y}"
         )
@@ -80,7 +80,7 @@ def _is_between(first: str, middle: str, last: str) -> bool:
 
 
 class _Tags:
-    """Rewrites the tags of one SVG, and nothing between them: that is text of names."""
+    """Rewrites the tags of one SVG, but not the text between them, which is names."""
 
     def __init__(self, name: str, known: Sequence[panels.Panel]) -> None:
         self._name = name
@@ -88,7 +88,7 @@ class _Tags:
         self._panels = {panel.group: panel.attributes for panel in known}
 
     def rewrite(self, found: re.Match[str]) -> str:
-        """A tag without noise, its numbers cut, its ids numbered anew."""
+        """Returns a tag without noise, with short numbers and renumbered ids."""
         if found[1] not in _ELEMENTS:
             raise FlowsweepError(
                 f"figure {self._name}: its SVG has an element that draws nothing",
@@ -103,7 +103,7 @@ class _Tags:
         return f"<{found[1]}{attributes}{tag[len(found[1]) + 1 :]}" if attributes else tag
 
     def _attributes(self, tag: str) -> str:
-        """Attributes of an element that the script of the page reads."""
+        """Returns the attributes of an element that the page's script reads."""
         label = _LABEL.search(tag)
         if label:
             return f' data-tip="{label[1]}"'
@@ -119,23 +119,23 @@ class _Tags:
         return f' class="{kept}"' if kept else ""
 
     def _rename(self, found: re.Match[str]) -> str:
-        # Ids count on over all charts of a process: numbered anew, the bytes stay the same.
+        # Vega counts ids over all charts of a process; renumbering keeps the bytes reproducible.
         old = found[1] or found[2]
         new = self._ids.setdefault(old, f"{self._name}-{len(self._ids)}")
         return found[0].replace(old, new)
 
 
 def is_broken(text: str) -> bool:
-    """Whether a browser could not draw part of an SVG: some place in it is no number."""
+    """Returns whether a browser could not draw part of an SVG, because a place is not a number."""
     return _NO_PLACE.search(text) is not None
 
 
 @cache
 def check_room() -> None:
-    """Raises where memory limits would make the renderer's JavaScript engine abort the process.
+    """Raises if memory limits would make the renderer's JavaScript engine abort the process.
 
     Raises:
-        FlowsweepError: With the limit and the remedy.
+        FlowsweepError: Too little address space; names the limit and the remedy.
     """
     import mmap
     import resource
@@ -156,14 +156,14 @@ def check_room() -> None:
 
 
 def render(chart: Chart, name: str) -> Markup:
-    """The SVG element, scalable, without a fixed size in pixels.
+    """Returns the SVG element, scalable, without a fixed size in pixels.
 
     Args:
-        chart: Colours are CSS variables of `theme`.
-        name: Prefix of the ids inside.
+        chart: A chart whose colours are CSS variables of `theme`.
+        name: Prefix of its ids.
 
     Raises:
-        FlowsweepError: There is more in it than a drawing.
+        FlowsweepError: It contains more than a drawing.
     """
     check_room()
     specification, known = _specify(chart)
@@ -171,7 +171,7 @@ def render(chart: Chart, name: str) -> Markup:
 
 
 def begin(chart: Chart, name: str) -> Callable[[], Markup]:
-    """Begins to draw in another process; what it returns waits for what `render` returns."""
+    """Starts drawing in another process; the returned function waits for `render`'s result."""
     check_room()
     specification, known = _specify(chart)
     picture = drawing.ensure_drawer().submit(specification)
@@ -179,9 +179,9 @@ def begin(chart: Chart, name: str) -> Callable[[], Markup]:
 
 
 def _specify(chart: Chart) -> tuple[str, list[panels.Panel]]:
-    """The chart in Vega-Lite's JSON, and its panels."""
+    """Returns the chart in Vega-Lite's JSON, and its panels."""
     spec = chart.specification()
-    # Checking each text by itself takes long, and hardly ever changes one.
+    # Converting each text separately is slow, and hardly ever changes one.
     if _UNPRINTABLE.search(json.dumps(spec, ensure_ascii=False)):
         spec = _printable(spec)
     spec["config"] = theme.config()
@@ -191,7 +191,7 @@ def _specify(chart: Chart) -> tuple[str, list[panels.Panel]]:
 
 
 def _make_embeddable(text: str, name: str, known: Sequence[panels.Panel]) -> Markup:
-    """Turns an SVG that Vega has drawn into an element of the page: fewer bytes, ids of its own."""
+    """Turns an SVG drawn by Vega into an element of the page: fewer bytes, unique ids."""
     text = _TAG.sub(_Tags(name, known).rewrite, _NOTHING.sub("", text))
     text = text.replace(' xmlns:xlink="http://www.w3.org/1999/xlink"', "", 1).replace(
         ' version="1.1"', "", 1
@@ -206,7 +206,7 @@ def _make_embeddable(text: str, name: str, known: Sequence[panels.Panel]) -> Mar
 
 
 def _printable(spec: Any) -> Any:
-    """A specification whose texts an SVG can hold: a control character would abort the process."""
+    """Makes all texts of a specification printable: a control character would abort the process."""
     if isinstance(spec, str):
         return inline.printable(spec)
     if isinstance(spec, dict):

@@ -1,4 +1,4 @@
-"""Makes HTML tables of columns, and the columns that several tables share.
+"""Makes HTML tables from columns, and the columns that several tables share.
 
 A cell is text, which is escaped, or `Markup`, which is not: a function that makes HTML returns
 `Markup`. reports/table.html.j2 arranges the cells.
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 GRADE_CLASS = {"A": "ok", "B": "ok", "C": "note", "D": "bad", numbers.NONE: "muted"}
-#: A longer description of a problem is cut; the run table and the rows have it whole.
+#: Longer descriptions of a problem are cut; the run table and the rows have all of it.
 MAX_PROBLEM = 60
-#: Of tables with a row for each run or capture.
+#: The most rows of tables with a row for each run or capture.
 MAX_LISTED = 1_000
 
 
@@ -42,12 +42,12 @@ class Column:
 
 
 def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> Markup:
-    """The `<table>` element of some columns.
+    """Returns the `<table>` element of some columns.
 
     Args:
-        name: Its id is this and `-table`.
-        columns: From left to right.
-        fine: Rows that say nothing special; they are not printed on paper.
+        name: Its id, without the suffix `-table`.
+        columns: The columns from left to right.
+        fine: Whether each row says nothing special; such rows are not printed on paper.
     """
     return templates.fill(
         content.folder("reports"),
@@ -65,7 +65,7 @@ def table(name: str, columns: Sequence[Column], fine: Sequence[bool] = ()) -> Ma
 
 
 def _groups(columns: Sequence[Column]) -> list[tuple[str | None, list[Column]]]:
-    """Columns under one spanner each; of the others, every one alone."""
+    """Groups columns by spanner; columns without one are alone."""
     groups: list[tuple[str | None, list[Column]]] = []
     for column in columns:
         if column.spanner and groups and groups[-1][0] == column.spanner:
@@ -76,30 +76,30 @@ def _groups(columns: Sequence[Column]) -> list[tuple[str | None, list[Column]]]:
 
 
 def choose_listed(rows: Sequence[Row], is_fine: Callable[[Row], bool]) -> list[Row]:
-    """At most `MAX_LISTED` rows, in their order; those that say something special go first."""
+    """Keeps at most `MAX_LISTED` rows, in order; prefers those that say something special."""
     by_need = sorted(range(len(rows)), key=lambda at: is_fine(rows[at]))
     return [rows[at] for at in sorted(by_need[:MAX_LISTED])]
 
 
 def cut_note(shown: int, total: int, query: str) -> Markup:
-    """A line below a table that does not show all rows; nothing where it does."""
+    """Returns a line below a table that does not show all rows; empty if it does."""
     note = cuts.describe(shown, total, "rows", query)
     return Markup('\n<p class="note">{}</p>').format(note) if note else Markup("")
 
 
 def words(head: str, rows: Sequence[Row], make: Callable[[Row], str | None], **more: Any) -> Column:
-    """A column of text."""
+    """Makes a column of text."""
     cells = [make(row) or numbers.NONE for row in rows]
     return Column(head, cells, is_number=False, **more)
 
 
 def figures(head: str, values: Sequence[float | None], spanner: str | None = None) -> Column:
-    """A column of estimates with the same decimals."""
+    """Makes a column of estimates with the same decimals."""
     return Column(head, numbers.column(list(values)), spanner=spanner)
 
 
 def ratio_columns(rows: Sequence[Mapping[str, Any]], other_runs: str) -> list[Column]:
-    """A ratio, its interval, and the runs on both sides; `other_runs` is a column of `rows`."""
+    """Makes columns of ratio, interval and runs on both sides; `other_runs` is one of `rows`."""
     intervals = [
         numbers.NONE
         if row["ratio_low"] is None
@@ -118,7 +118,7 @@ def key_columns(
     heads: Sequence[tuple[str, Callable[[Any], str]]],
     always: Sequence[str],
 ) -> list[Column]:
-    """The columns that tell rows apart: those that vary, and those in `always`."""
+    """Returns the columns that distinguish rows: those that vary, and those in `always`."""
     return [
         Column(
             head,
@@ -131,12 +131,12 @@ def key_columns(
 
 
 def badge(text: str, kind: str | None) -> Markup:
-    """A status in words, coloured."""
+    """Returns a status in words, coloured."""
     return Markup('<span class="badge {}">{}</span>').format(kind or "muted", text)
 
 
 def data(name: str, frame: pl.DataFrame, limit: int) -> Markup:
-    """The first rows behind a figure, without columns that nothing fills, such as other axes."""
+    """Prints the first rows behind a figure, without columns that nothing fills."""
     head = frame.head(limit)
     filled = [one for one in frame.columns if frame[one].null_count() < frame.height]
     columns = []
@@ -159,13 +159,13 @@ def data(name: str, frame: pl.DataFrame, limit: int) -> Markup:
 def application(
     context: Context, rows: Sequence[Row], *, once: bool = False, brief: bool = False
 ) -> Column:
-    """Name and colour.
+    """Makes the column with the name and colour of each row's application.
 
     Args:
-        context: Knows the applications.
+        context: Provides the applications.
         rows: Rows of a query.
-        once: Only in the first of several rows.
-        brief: Of the problem only what tells it from others.
+        once: Whether to name it only in the first of consecutive rows.
+        brief: Whether to state only the part of the problem that differs from others.
     """
     labels = {(one.app, one.problem): one for one in context.series}
     cells: list[str] = []
@@ -189,17 +189,17 @@ def application(
 
 
 def ordered(context: Context, frame: pl.DataFrame) -> list[Row]:
-    """Rows in the report's order of applications, otherwise as they come."""
+    """Sorts rows into the report's order of applications, otherwise as they come."""
     order = {(one.app, one.problem): one.index for one in context.series}
     return sorted(frame.rows(named=True), key=lambda row: order[row["app"], row["problem"]])
 
 
 def shown_host(context: Context) -> str:
-    """The host whose traffic is shown; in words where runs have other hosts."""
+    """Returns the host whose traffic is shown; in words if runs have different hosts."""
     hosts = context.model("shown_hosts")["host"].unique()
     return str(hosts[0]) if len(hosts) == 1 else "the host shown"
 
 
 def grade(given: str | None) -> str:
-    """The grade of a capture, or a dash where it has none."""
+    """Returns the grade of a capture, or a dash if it has none."""
     return numbers.NONE if given is None else badge(given, GRADE_CLASS.get(given))

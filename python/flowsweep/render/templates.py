@@ -17,12 +17,12 @@ _UNIT = re.compile(
 
 
 def fill(folder: Path, name: str, **values: Any) -> Markup:
-    """A template with its values.
+    """Fills a template with its values.
 
     Args:
         folder: The folder `reports`.
-        name: Of the template's file.
-        values: All that the template names; one that lacks is an error.
+        name: Name of the template's file.
+        values: All values that the template names; a missing one is an error.
     """
     return Markup(_environment(folder).get_template(name).render(values))  # noqa: S704 - autoescape
 
@@ -41,5 +41,5 @@ def _environment(folder: Path) -> jinja2.Environment:
 
 
 def bind_units(text: str) -> str:
-    """Text, or markup, whose numbers stay on one line with their unit."""
+    """Keeps the numbers of a text or markup on one line with their unit."""
     return type(text)(_UNIT.sub(NBSP, text))

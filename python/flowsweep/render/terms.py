@@ -1,4 +1,4 @@
-"""The words of a report: for a sweep, or for captures alone, which are no points of one."""
+"""The words of a report: on a sweep, or on captures alone, which are no points of one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ class Terms:
     """Words that headings and captions share.
 
     Attributes:
-        per_point: What a figure has panels or rows of.
-        point: One of these.
-        whole: The title of a panel that holds all runs of a point.
+        per_point: What each panel or row of a figure stands for.
+        point: The noun for one of them.
+        whole: The title of a panel with all runs of a point.
         at_all: Where everything was counted.
-        scope: Which flows are counted, behind "with payload" or "of a flow".
-        between: The same behind a number of messages.
-        run: A run that counts.
-        series: What differs in colour.
+        scope: Which flows are counted, after "with payload" or "of a flow".
+        between: The same after a number of messages.
+        run: The noun for a run that is used.
+        series: What colours distinguish.
     """
 
     per_point: str
@@ -40,7 +40,7 @@ SWEEP = Terms(
     run="valid run",
     series="applications",
 )
-#: Where every run has hosts at several sites.
+#: The words if every run has hosts at several sites.
 BETWEEN_SITES = replace(SWEEP, scope=" between the sites", between="between the sites of")
 CAPTURES = Terms(
     per_point="run by run",

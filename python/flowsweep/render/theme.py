@@ -1,4 +1,4 @@
-"""Colours, shapes and axes: what every figure shares.
+"""Colours, shapes and axes that all figures share.
 
 Colours are CSS variables, so that one SVG serves light, dark and print. The palette is
 used in order: one colour is one application in the whole report.
@@ -84,7 +84,7 @@ class Series:
 
 
 def colours(*, dark: bool) -> dict[str, str]:
-    """All colours of one theme by the names of their CSS variables, without the dashes."""
+    """Returns the colours of a theme by the names of their CSS variables, without the dashes."""
     pick = 1 if dark else 0
     found = {name: pair[pick] for name, pair in COLOURS.items()}
     for number, (_, light, light_text, night, night_text, _) in enumerate(PALETTE, start=1):
@@ -96,25 +96,25 @@ def colours(*, dark: bool) -> dict[str, str]:
 
 
 def css_variables(dark: bool) -> str:
-    """All colours of one theme as CSS declarations."""
+    """Returns all colours of one theme as CSS declarations."""
     return "\n  ".join(f"--{name}: {colour};" for name, colour in colours(dark=dark).items())
 
 
 def ramp(count: int) -> list[str]:
-    """Colours of so many curves, evenly taken from the ramp; its middle for one."""
+    """Returns colours for this many curves, evenly spaced on the ramp; its middle for one."""
     last = len(RAMP[0]) - 1
     places = [last / 2] if count == 1 else [last * number / (count - 1) for number in range(count)]
     return [f"var(--ramp-{round(place) + 1})" for place in places]
 
 
 def css_classes() -> str:
-    """A class for each application: a colour in a `style` attribute the page's policy forbids."""
+    """Returns a class per application: the page's policy forbids colours in `style` attributes."""
     numbers = range(1, len(PALETTE) + 1)
     return "\n".join(f".app-{number} {{ --c: var(--app-{number}); }}" for number in numbers)
 
 
 def config() -> dict[str, Any]:
-    """The Vega-Lite configuration of every figure."""
+    """Returns the Vega-Lite configuration of every figure."""
     text = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": 12, "titleFontSize": 12}
     return {
         "background": None,

@@ -1,4 +1,4 @@
-"""A row of `thresholds` in the words of the verdict."""
+"""Phrases a row of `thresholds` for the verdict."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ AXES = {
 
 
 def _value(row: dict[str, Any], *, is_first: bool = False) -> str:
-    """`about **69 Mbit/s** [[(95 % interval 59.5 to 100)]]`; of later ones the ends alone.
+    """Returns `about **69 Mbit/s** [[(95 % interval 59.5 to 100)]]`; only the ends if not first.
 
-    `somewhere between **5.00 and 100 Mbit/s**` where the sweep does not locate it.
+    It is `somewhere between **5.00 and 100 Mbit/s**` if the sweep does not locate it.
     """
     unit = AXES[row["axis"]][1]
     if brackets.is_located(row):
@@ -32,7 +32,7 @@ def _value(row: dict[str, Any], *, is_first: bool = False) -> str:
 
 
 def need(row: dict[str, Any], *, is_first: bool = True) -> str:
-    """The rate that it needs, or the RTT that it tolerates."""
+    """States the rate that an application needs, or the RTT that it tolerates."""
     if row["axis"] == "rate":
         return f"needs {_value(row, is_first=is_first)}"
     preposition = "of " if brackets.is_located(row) else ""
@@ -40,7 +40,7 @@ def need(row: dict[str, Any], *, is_first: bool = True) -> str:
 
 
 def within(row: dict[str, Any]) -> str:
-    """Where it stayed within the level."""
+    """States where an application stayed within the level."""
     value = numbers.estimate(row["hardest"])
     if row["axis"] == "rate":
         return f"at every rate tried, down to **{value} Mbit/s**"
@@ -48,7 +48,7 @@ def within(row: dict[str, Any]) -> str:
 
 
 def severe(row: dict[str, Any]) -> str | None:
-    """Where it becomes 50 % slower, if that was found."""
+    """States where an application becomes 50 % slower, if that was found."""
     if row["state"] != "found":
         return None
     limit = "" if brackets.is_located(row) else "a limit "
@@ -56,7 +56,7 @@ def severe(row: dict[str, Any]) -> str | None:
 
 
 def exceptions(name: str, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """The sentences on thresholds that are none; one on rate and RTT where both have one reason."""
+    """Returns sentences on missing thresholds; one on rate and RTT if both have one reason."""
     subjects: dict[str, list[str]] = {}
     for row in rows:
         subject, predicate = _exception(name, row)
@@ -66,7 +66,7 @@ def exceptions(name: str, rows: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _exception(name: str, row: dict[str, Any]) -> tuple[str, str]:
-    """Subject and predicate of the sentence on a threshold that is none."""
+    """Returns subject and predicate of the sentence on a missing threshold."""
     noun, unit = AXES[row["axis"]]
     if row["state"] == "at once":
         times = numbers.estimate(row["first_slowdown"])
@@ -95,7 +95,7 @@ def _exception(name: str, row: dict[str, Any]) -> tuple[str, str]:
 
 
 def _remedy(row: dict[str, Any], *, is_bracketed: bool) -> str:
-    """Where more runs would help; they do not where the emulator missed what was asked."""
+    """States where more runs would help; they do not if the emulator missed its request."""
     if row["reason"] == EMULATOR_OFF:
         return ""
     if is_bracketed:
@@ -107,7 +107,7 @@ def _remedy(row: dict[str, Any], *, is_bracketed: bool) -> str:
 
 
 def _bracket(name: str, row: dict[str, Any]) -> tuple[str, str]:
-    """What is sure of a threshold that is not known: how close, or what lies on one side."""
+    """States what is certain about an unknown threshold: its bracket, or one side of it."""
     noun, unit = AXES[row["axis"]]
     low, high = row["low"], row["high"]
     if low is not None and high is not None:

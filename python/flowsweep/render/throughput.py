@@ -1,4 +1,4 @@
-"""Words that the figures of the shown host's throughput share."""
+"""Phrases that the figures of the shown host's throughput share."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
     from flowsweep.render.figure import Context
 
-#: A rate below this share of the unit has a unit of its own.
+#: A rate below this share of the unit gets a unit of its own.
 LEAST_SHOWN = 0.01
 DIRECTIONS = ("out", "in")
 
 
 def host_names(rows: pl.DataFrame) -> str:
-    """The host of all rows, by its name if it is one."""
+    """Names the host of all rows, if there is only one."""
     hosts = sorted(set(rows["host"]))
     return str(hosts[0]) if len(hosts) == 1 else "one host each"
 
 
 def select_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
-    """Selects the rows of the shown host at each point, by its role where names differ."""
+    """Selects the rows of the shown host at each point, by its role if names differ."""
     import polars as pl
 
     hosts = context.model("shown_hosts").join(
@@ -38,12 +38,12 @@ def select_shown_host(context: Context, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def describe_rates(rates: Sequence[float], top: float, name: str = "mean") -> str:
-    """`67.5, mean 1.04 Mbit/s`, in the unit of an axis up to `top`; a far smaller rate in its own.
+    """Returns `67.5, mean 1.04 Mbit/s`, in the unit of an axis up to `top` unless far smaller.
 
     Args:
-        rates: A peak, and the rate that has the name, Mbit/s.
+        rates: A peak, and the rate that is called `name`, Mbit/s.
         top: Upper end of the axis, Mbit/s.
-        name: Of the second rate.
+        name: Name of the second rate.
     """
     size, unit = axes.rate_unit(top)
     first, second = (rate / size for rate in rates)
@@ -53,7 +53,7 @@ def describe_rates(rates: Sequence[float], top: float, name: str = "mean") -> st
 
 
 def describe_bins(rows: pl.DataFrame) -> str:
-    """Width of the bins, `10 ms`; of several the least and the greatest."""
+    """Returns the width of the bins, `10 ms`; of several the least and the greatest."""
     widths = sorted(set(rows["bin_ms"]))
     ends = dict.fromkeys((widths[0], widths[-1]))
     return f"{' to '.join(map(numbers.plain, ends))} ms"

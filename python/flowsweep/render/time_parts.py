@@ -20,6 +20,6 @@ def list_shares(row: Mapping[str, Any]) -> list[tuple[float, str]]:
     """Lists each part's share of the critical path with its name, the largest first.
 
     Args:
-        row: Of the query `time_shares`.
+        row: A row of the query `time_shares`.
     """
     return sorted(((row[column] / row["path_s"], name) for column, name in PARTS.items()))[::-1]

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 60
 
-#: The time of a run ends so long behind its last packet.
+#: The time of a run ends this long after its last packet.
 BEHIND_LAST_S = 1e-9
 
 
 def draw(context: Context, every: Sequence[Row]) -> Markup:
-    """What the host of each run sent and received, and the most in its busiest bin.
+    """Makes a row per run: what its host sent and received, and the rate of its busiest bin.
 
     Args:
-        context: Knows hosts, captures and peaks.
+        context: Provides hosts, captures and peaks.
         every: Rows of the query `totals`, in the order of the page.
     """
     rows = every[:MAX_ROWS]
@@ -66,7 +66,7 @@ def _rename(column: Column, head: str) -> Column:
 
 
 def _host(name: str | None, known: Row | None, *, marked: bool) -> str | Markup | None:
-    """The host's name and, in small type below it, its addresses."""
+    """Returns the host's name and, in small type below it, its addresses."""
     if name is None or known is None or known["address"] is None:
         return name
     lines = [_breakable(address) for address in known["addresses"]]
@@ -76,7 +76,7 @@ def _host(name: str | None, known: Row | None, *, marked: bool) -> str | Markup 
 
 
 def _breakable(address: str) -> Markup:
-    """An address of IPv6 may go on in a second line, after half of its groups."""
+    """Lets an IPv6 address continue on a second line, after half of its groups."""
     groups = address.split(":")
     half = len(groups) // 2
     if not half:
@@ -86,7 +86,7 @@ def _breakable(address: str) -> Markup:
 
 
 def _span(span: Row | None) -> Markup | None:
-    """The day of the first packet and, in small type below it, the time to the last."""
+    """Returns the day of the first packet and, in small type below it, the time to the last."""
     if span is None or span["start_ns"] is None:
         return None
     time = pl.Series([span["start_ns"]], dtype=pl.Int64).cast(pl.Datetime("ns"))
@@ -95,7 +95,7 @@ def _span(span: Row | None) -> Markup | None:
 
 
 def _length(span: Row) -> str:
-    """From the first packet to the last: a single one has none."""
+    """Returns the time from first to last packet, none for a single packet."""
     if span["length_s"] is None:
         return numbers.NONE
     seconds = float(span["length_s"])

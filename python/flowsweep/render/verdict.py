@@ -1,4 +1,4 @@
-"""Words the sentences that open the report: the thresholds, and what they leave open.
+"""Writes the sentences that open the report: the thresholds, and what they leave open.
 
 Markup inside a sentence: `**number**` is printed bold, `[[interval]]` muted.
 """
@@ -27,22 +27,22 @@ from flowsweep.render import (
 )
 
 MAX_APPS = 4
-# What a row of `requirement` and its thresholds have in common.
+# The columns that link a row of `requirement` to its thresholds.
 POINT = ("app", "problem", "outcome", "buffer_bytes")
 
 
-# The name of a problem, its row of `requirement`, and those of `thresholds`.
+# The name of a problem, its row of `requirement`, and its rows of `thresholds`.
 Varied = tuple[str, dict[str, Any], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the sweep says.
+    """The conclusions of a sweep.
 
     Attributes:
         sentences: The answer, one or two sentences for each application.
-        unknown: What it leaves open, in short clauses.
-        assumed: What its intervals assume, clauses.
+        unknown: What the sweep leaves open, in short clauses.
+        assumed: What its intervals assume, in short clauses.
     """
 
     sentences: Sequence[str]
@@ -56,7 +56,7 @@ class Verdict:
 
 
 def plain(text: str) -> str:
-    """A sentence without its markup."""
+    """Removes the markup of a sentence."""
     return re.sub(r"\*\*|\[\[|\]\]", "", text)
 
 
@@ -73,19 +73,19 @@ def verdict(
     times: Sequence[dict[str, Any]] = (),
     has_sites: bool = True,
 ) -> Verdict:
-    """The sentences for all applications.
+    """Writes the sentences for all applications.
 
     Args:
         thresholds: Rows of the query `thresholds`.
         requirements: Rows of the query `requirement`.
         labels: Name of each application and problem, in the order of the report.
-        runs: Rows of the query `run_table`, for why none counts.
+        runs: Rows of the query `run_table`, for the reasons why none is valid.
         beside: Rows of the query `side_by_side`, for what variants change.
-        others: Rows of the query `axis_thresholds`, for the axes beside RTT and rate.
+        others: Rows of the query `axis_thresholds`, for the axes other than RTT and rate.
         lightpaths: Rows of the query `lightpaths`.
         needs: Rows of the query `need`.
         times: Rows of the query `time_shares`.
-        has_sites: Whether these are of sites; else of hosts.
+        has_sites: Whether lightpaths are between sites; if not, between hosts.
     """
     without_interval, orders = [], list(labels)
     rows = sorted(requirements, key=lambda row: orders.index((row["app"], row["problem"])))
@@ -138,7 +138,7 @@ def verdict(
 
 
 def _first_outcomes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One row of each application and problem."""
+    """Returns the first row of each application and problem."""
     first: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         first.setdefault((row["app"], row["problem"]), row)
@@ -146,7 +146,7 @@ def _first_outcomes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _not_crossed(varied: Sequence[Varied], runs: Sequence[dict[str, Any]]) -> list[str]:
-    """Names of the applications whose RTT and rate were varied, but never both at once."""
+    """Names the applications whose RTT and rate were varied, but never both at once."""
     found = []
     for label, row, own_rows in varied:
         if {one["axis"] for one in own_rows} != {"rtt", "rate"}:
@@ -170,7 +170,7 @@ def _about(
     *,
     is_whole: bool,
 ) -> list[str]:
-    """Sentences on one outcome of an application: its main problem, the others, its variants."""
+    """Describes an outcome of an application: its main problem, other problems, its variants."""
     label, row, own = outcomes[0]
     called = verdict_groups.name(row["app"], label, len(outcomes))
     if row["baseline_value"] is None:
@@ -186,7 +186,7 @@ def _about(
 
 
 def _select(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of the same application, problem and outcome."""
+    """Selects rows of the same application, problem and outcome."""
     names = ("app", "problem", "outcome")
     return [one for one in others if all(one[name] == row[name] for name in names)]
 
@@ -210,7 +210,7 @@ def _names(
     labels: dict[tuple[str, str], str],
     varied: Mapping[str, object],
 ) -> list[str]:
-    """A name for each application whose RTT and rate were not varied."""
+    """Names each application whose RTT and rate were not varied."""
     by_app: dict[str, list[str]] = {}
     for row in fixed:
         by_app.setdefault(row["app"], []).append(labels[row["app"], row["problem"]])
@@ -227,7 +227,7 @@ def _variants_of(
     labels: dict[tuple[str, str], str],
     beside: Sequence[dict[str, Any]],
 ) -> list[str]:
-    """What variants change where the network was not varied."""
+    """States what variants change for applications whose network was not varied."""
     found = []
     for row in fixed[:MAX_APPS]:
         if words := verdict_groups.variants(_select(row, beside)):
@@ -237,14 +237,14 @@ def _variants_of(
 
 
 def _join(clauses: Sequence[str]) -> str:
-    """One sentence on an application; the table says where it gets 50 % slower."""
+    """Joins clauses to one sentence, without that on 50 %, which the table has."""
     kept = [text.removesuffix(".") for text in clauses if not text.startswith(outcome_words.SEVERE)]
     first, *more = kept
     return "; ".join([first, *(text[:1].lower() + text[1:] for text in more)]) + "."
 
 
 def _is_varied(runs: Sequence[dict[str, Any]]) -> bool:
-    """Whether these rows of `run_table` lie at several round-trip times or rates."""
+    """Returns whether these rows of `run_table` have several RTTs or rates."""
     points = {(run["rtt_asked_ms"], run["rate_asked_mbit_s"]) for run in runs}
     return len(points) > 1
 
@@ -257,7 +257,7 @@ def _not_varied(labels: list[str]) -> str:
 
 
 def _no_baseline(label: str, row: dict[str, Any], runs: Sequence[dict[str, Any]]) -> str:
-    """Why there is nothing to compare with, by the example of the first run at the baseline."""
+    """States why there is nothing to compare with; the first run at the baseline is the example."""
     if any(
         run["is_traffic_used"]
         for run in runs

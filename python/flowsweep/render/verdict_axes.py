@@ -1,4 +1,4 @@
-"""What the verdict says of the axes beside RTT and rate: loss, jitter, queue and buffer."""
+"""Writes the verdict's sentences on axes other than RTT and rate: loss, jitter, queue, buffer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_APPS = 4
 
 
 def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[str]:
-    """A sentence for each outcome of an application that such an axis makes worse by 10 %.
+    """Writes a sentence for each outcome of an application that such an axis makes 10 % worse.
 
     Args:
         rows: Rows of the query `axis_thresholds`.
@@ -38,12 +38,12 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
 
 
 def _is_between(row: Row) -> bool:
-    """Whether tried values lie on both sides of the limit."""
+    """Returns whether tried values lie on both sides of the limit."""
     return row["state"] == "found" and None not in brackets.ends(row)
 
 
 def _needs(rows: Sequence[Row]) -> str:
-    """`tolerates a loss of about 0.05 % (95 % interval 0 to 0.1 %) before it is 10 % slower`."""
+    """Returns `tolerates a loss of about 0.05 % (95 % interval ...) before it is 10 % slower`."""
     tolerated = [row for row in rows if row["mildest"] < row["hardest"]]
     needed = [row for row in rows if row not in tolerated]
     ordered = [*needed, *tolerated]
@@ -56,7 +56,7 @@ def _needs(rows: Sequence[Row]) -> str:
 
 
 def _limit(row: Row, *, is_first: bool) -> str:
-    """`a loss of about 0.05 % (95 % interval 0.01 to 0.1 %)`; of later ones the ends alone."""
+    """Returns `a loss of about 0.05 % (95 % interval 0.01 to 0.1 %)`; ends alone if not first."""
     noun = NOUNS.get(row["axis"], f"a {row['axis']}")
     unit = row["unit"]
     if brackets.is_located(row):

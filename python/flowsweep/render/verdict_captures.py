@@ -1,4 +1,4 @@
-"""What a report on captures alone opens with: what each run sent and received, and no more."""
+"""Writes the first sentences on captures alone: what each run sent and received, and no more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = dict[str, Any]
 def verdict(
     requirements: Sequence[Row], totals: Sequence[Row], labels: Sequence[str], grades: Sequence[Row]
 ) -> Verdict:
-    """The sentences for the runs with most traffic.
+    """Writes the sentences for the runs with the most traffic.
 
     Args:
         requirements: Rows of the query `requirement`.
@@ -62,13 +62,13 @@ def verdict(
 
 
 def _subject(total: Row, hosts: int) -> str:
-    """The run, or which of its hosts the totals are of."""
+    """Names the run, or the host of it that the totals are for."""
     is_alone = hosts <= 1 or total["host"] in (None, total["run"])
     return f"**{total['run']}**" if is_alone else f"**{total['host']}** in {total['run']}"
 
 
 def _sentence(subject: str, total: Row, peak: Row) -> str:
-    """What a host of one run sent and received, and the most in its busiest bin."""
+    """States what a host of one run sent and received, and the rate of its busiest bin."""
     if total["all_mb"] is None:
         return (
             f"{subject} holds **{numbers.size(1e6 * total['data_mb'])}** of payload in "

@@ -1,4 +1,4 @@
-"""What the verdict says of the further problems and of the variants of an application."""
+"""Writes the verdict's sentences on further problems and variants of an application."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from flowsweep.outcome_names import COMPLETION
 from flowsweep.render import brackets, threshold_words
 
 Row = dict[str, Any]
-#: A label with a short problem names it; a longer one is in the table below.
+#: Longer labels are replaced by the application's name; the table below has them.
 MAX_NAME = 24
 
 
 def name(app: str, label: str, problems: int) -> str:
-    """What an application is called: with its problem where that is short and there are several."""
+    """Names an application, without its problem if there are several and the label is long."""
     return label if problems == 1 or len(label) <= MAX_NAME else app
 
 
 def others(count: int, own: Sequence[Row]) -> str:
-    """What the further problems of an application need, in one sentence.
+    """States what the further problems of an application need, in one sentence.
 
     Args:
-        count: How many there are.
+        count: Number of further problems.
         own: Their rows of the query `thresholds`.
     """
     plural = count > 1
@@ -52,7 +52,7 @@ def others(count: int, own: Sequence[Row]) -> str:
 
 
 def variants(rows: Sequence[Row]) -> str | None:
-    """What the variants of an application change, in one sentence.
+    """States what the variants of an application change, in one sentence.
 
     Args:
         rows: Its rows of the query `side_by_side`.
@@ -96,7 +96,7 @@ def _interval(row: Row) -> str:
 
 
 def _place(row: Row, names: Sequence[str]) -> str:
-    """Which variant, and where, if not at the baseline."""
+    """States which variant it is, and where, if not at the baseline."""
     prefix = [] if len(names) == 1 else [row["name"] or "none"]
     if row["beside"] != "baseline" or not prefix:
         prefix.append(row["beside"])

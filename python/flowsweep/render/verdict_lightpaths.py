@@ -1,4 +1,4 @@
-"""What the verdict says of lightpaths: how many carry what was sent between two sites."""
+"""Writes the verdict's sentence on lightpaths: how many carry what two sites sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flowsweep.lists import join_words, shorten_list
 
 Row = dict[str, Any]
 MAX_APPS = 4
-#: An application that sends as much half of the time takes all that the links have.
+#: An application whose median rate reaches this share of the links' capacity fills them.
 FULL = 0.9
 
 
@@ -21,12 +21,12 @@ class Answer:
     """The lightpaths that carry what an application sent between two sites at the baseline.
 
     Attributes:
-        rate_mbit_s: Of one lightpath.
-        number: So many carry it for 99 % of the time.
-        peak: So many carry it all the time; 0 where that is not known.
-        is_filled: The peak comes near to what the links carry.
-        is_burst: In front of the links more was sent than they carry, for 1 % of the time.
-        is_full: Half of the time they carry hardly more than what was sent.
+        rate_mbit_s: Rate of one lightpath.
+        number: How many carry it for 99 % of the time.
+        peak: How many carry it all the time; 0 if that is not known.
+        is_filled: The peak is near what the links carry.
+        is_burst: For 1 % of the time more was sent than the links carry.
+        is_full: Half of the time what was sent is near what the links carry.
     """
 
     rate_mbit_s: float
@@ -40,12 +40,12 @@ class Answer:
 def sentence(
     rows: Sequence[Row], labels: dict[tuple[str, str], str], *, has_sites: bool = True
 ) -> str | None:
-    """One sentence on all applications; None where no link of the baseline has a rate.
+    """Writes one sentence on all applications; None if no link of the baseline has a rate.
 
     Args:
         rows: Rows of the query `lightpaths`.
         labels: Name of each application and problem, in the order of the report.
-        has_sites: Whether rows are of sites; else of hosts.
+        has_sites: Whether rows are between sites; if not, between hosts.
     """
     counted = [row for row in rows if _counts(row)]
     are_many = len({(row["site_a"], row["site_b"]) for row in counted}) > 1
@@ -53,7 +53,7 @@ def sentence(
     bursts: dict[Answer, float] = {}
     for key, label in labels.items():
         own = [row for row in counted if (row["app"], row["problem"]) == key]
-        # A capture that may not be relied on lets nothing be said of its application.
+        # An unreliable capture allows no statement about its application.
         if not own or any(row["doubtful_runs"] or _is_merged(row) for row in own):
             continue
         most = max(own, key=lambda row: (row["p99_lightpaths"], row["peak_lightpaths"]))
@@ -63,11 +63,11 @@ def sentence(
         if _fills_links(most):
             answer = Answer(rate_mbit_s, carried_by or number, 0, is_filled, is_full=True)
         elif carried_by is not None and number > carried_by:
-            # Bursts are captured in front of the links, which did carry them.
+            # Bursts are captured before the links queue them; the links did carry them.
             answer = Answer(rate_mbit_s, carried_by, peak=0, is_filled=False, is_burst=True)
             bursts[answer] = max(bursts.get(answer, 0), most["peak_mbit_s"])
         else:
-            # Over more links the peak would be another one.
+            # With more links the peak would be different.
             peak = 0 if is_filled else most["peak_lightpaths"]
             answer = Answer(rate_mbit_s, number, peak, is_filled)
         carried.setdefault(answer, []).append(label)
@@ -81,24 +81,24 @@ def sentence(
 
 
 def _counts(row: Row) -> bool:
-    """Whether a row shows how many lightpaths of a known rate carry the baseline."""
+    """Returns whether a row shows how many lightpaths of a known rate carry the baseline."""
     return bool(row["is_baseline"]) and not row["is_rate_assumed"]
 
 
 def _links(row: Row) -> int | None:
-    """How many lightpaths the links of the point are, where their rate is known."""
+    """Returns the lightpaths that the links of the point amount to; None if unknown."""
     capacity = row["capacity_mbit_s"]
     return None if capacity is None else math.ceil(capacity / row["lightpath_mbit_s"] - 1e-9)
 
 
 def _fills_links(row: Row) -> bool:
-    """Whether the median of what was sent is near what the links carry."""
+    """Returns whether the median of what was sent is near what the links carry."""
     capacity = row["capacity_mbit_s"]
     return capacity is not None and row["p50_mbit_s"] >= FULL * capacity
 
 
 def _is_merged(row: Row) -> bool:
-    """Whether one merged packet takes longer than the time over which the demand was measured."""
+    """Returns whether one merged packet takes longer than a step of the measured demand."""
     return row.get("shortest_ms") is not None and row["shortest_ms"] > row["step_ms"]
 
 

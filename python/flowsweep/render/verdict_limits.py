@@ -1,4 +1,4 @@
-"""What the verdict rests on, and what it leaves open."""
+"""Writes what the verdict assumes, and what it leaves open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flowsweep.render import brackets, outcome_words
 
 MAX_NAMED = 4
 LEAST_P = 0.001
-#: A drift of less than this share cannot decide about a limit of 10 %.
+#: A drift of less than this share cannot decide whether a limit of 10 % is crossed.
 SMALL_DRIFT = 0.10
 
 
@@ -25,7 +25,7 @@ def assumed(
     labels: dict[tuple[str, str], str],
     needs: Sequence[dict[str, Any]] = (),
 ) -> list[str]:
-    """What the intervals assume of scatter and of drift, clauses.
+    """States what the intervals assume about scatter and drift, in short clauses.
 
     Args:
         thresholds: Rows of the query `thresholds`.
@@ -73,7 +73,7 @@ def assumed(
 
 
 def _drifts(rows: Sequence[dict[str, Any]], labels: dict[tuple[str, str], str]) -> list[str]:
-    """That runs do not become slower or faster during the sweep, and what was found of that."""
+    """States that runs are assumed not to drift during a sweep, and the drifts that were found."""
     alike: list[str] = []
     undecided: list[str] = []
     unlike, unknown = [], []
@@ -122,13 +122,13 @@ def unknown(
     too_few: list[str],
     not_crossed: list[str],
 ) -> list[str]:
-    """What the sweep leaves open, in short clauses.
+    """States what the sweep leaves open, in short clauses.
 
     Args:
         thresholds: Rows of the query `thresholds`.
         rows: Rows of the query `requirement`.
         too_few: Names of applications with too few runs for an interval.
-        not_crossed: Names of those of which RTT and rate were varied, but never both at once.
+        not_crossed: Names of applications whose RTT and rate were varied, but never at once.
     """
     found = []
     if too_few:

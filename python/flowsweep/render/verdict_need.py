@@ -1,4 +1,4 @@
-"""What the verdict says of the absolute limits that the experiment file states."""
+"""Writes the verdict's sentences on the absolute limits that the experiment file states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_NAMED = 4
 
 
 def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[str]:
-    """A sentence for each limit and application.
+    """Writes a sentence for each limit and application.
 
     Args:
         rows: Rows of the query `need`.
@@ -52,12 +52,12 @@ def _sentence(label: str, rows: Sequence[Row]) -> str:
 
 
 def _with_unit(value: str, unit: str) -> str:
-    """`10 ms`, `30/s`, `7`."""
+    """Returns `10 ms`, `30/s` or `7`."""
     return f"{value}{unit[1:]}" if unit.startswith("1/") else f"{value} {unit}".rstrip()
 
 
 def _list_points(rows: Sequence[Row]) -> str:
-    """The points with their intervals, the first of them."""
+    """Lists the first points with their intervals."""
     return "; ".join(shorten_list([_point(row) for row in rows], MAX_NAMED))
 
 

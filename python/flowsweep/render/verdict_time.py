@@ -1,4 +1,4 @@
-"""What the verdict says of where the time goes, where captures of several hosts were matched."""
+"""Writes where the time goes, if captures of several hosts were matched."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from flowsweep import numbers
 from flowsweep.render.time_parts import PARTS, list_shares
 
 Row = dict[str, Any]
-#: A share that is worth a word.
+#: The least share that is mentioned.
 NOTABLE = 0.05
 MAX_SENTENCES = 4
-#: What a point may have that the baseline does not: asked, shown, unit.
+#: Axes on which a point may differ from the baseline: requested column, shown column, unit.
 AXES = (("rtt_asked_ms", "rtt_ms", "ms"), ("rate_asked_mbit_s", "rate_mbit_s", "Mbit/s"))
 
 
 def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[str]:
-    """A sentence for each of the first applications and each axis, on the slowest point of it.
+    """Writes a sentence for each application and axis, on its slowest point, up to a limit.
 
     Args:
         rows: Rows of the query `time_shares`.
@@ -37,7 +37,7 @@ def sentences(rows: Sequence[Row], labels: dict[tuple[str, str], str]) -> list[s
 
 
 def _slowest_points(rows: Sequence[Row], base: Row) -> list[tuple[str, Row]]:
-    """The slowest point of each axis that alone differs from the baseline, else of all points.
+    """Finds the slowest point of each axis that alone differs from the baseline, else of all.
 
     Returns:
         Where it is, such as `At 64.1 ms`, and its row.

@@ -103,7 +103,7 @@ class Scale(NamedTuple):
 
     @classmethod
     def around(cls, column: pl.Series, ends: tuple[float, float], part: float) -> Scale:
-        """Returns the scale of these values, or of `ends` if none is above 0; `part` is the band."""
+        """Returns the scale of these values, or of `ends` if none is above 0; `part`: band size."""
         low, high = _span(column, *ends)
         # The band takes about a tenth of the axis, with the mark near its middle.
         step = (high / low) ** part

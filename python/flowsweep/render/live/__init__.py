@@ -1,4 +1,4 @@
-"""The page of `flowsweep report --live`: the tables of a report, and DuckDB to ask them."""
+"""The page of `flowsweep report --live`: the tables of a report, and DuckDB to query them."""
 
 from flowsweep.render.live.page import LivePage, write
 

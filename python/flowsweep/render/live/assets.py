@@ -1,4 +1,4 @@
-"""DuckDB-WASM and Arrow's JavaScript: where they are, and how they come."""
+"""Finds DuckDB-WASM and Arrow's JavaScript, which a page for questions carries."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
 
-#: A folder `node_modules` with both packages.
+#: The environment variable that names a folder `node_modules` with both packages.
 VARIABLE = "FLOWSWEEP_NODE_MODULES"
-#: The package of DuckDB-WASM, the version that was tried, and the files that a page carries.
+#: The package of DuckDB-WASM, the tested version, and the files that a page carries.
 DUCKDB, VERSION = "@duckdb/duckdb-wasm", "1.32.0"
 WASM, WORKER = f"{DUCKDB}/dist/duckdb-eh.wasm", f"{DUCKDB}/dist/duckdb-browser-eh.worker.js"
 LIBRARY, ARROW = f"{DUCKDB}/dist/duckdb-browser.cjs", "apache-arrow/Arrow.es2015.min.js"
@@ -24,11 +24,11 @@ class Assets:
     """The programs that a page carries to answer questions.
 
     Attributes:
-        version: Of DuckDB-WASM.
+        version: Version of DuckDB-WASM.
         wasm: DuckDB itself.
-        worker: The script that runs it beside the page.
-        library: The script with which the page talks to it.
-        arrow: The script that reads its answers.
+        worker: The script that runs DuckDB in a worker of the page.
+        library: The script with which the page talks to the worker.
+        arrow: The script that reads DuckDB's answers.
     """
 
     version: str
@@ -42,7 +42,7 @@ def find() -> Assets:
     """Reads the packages.
 
     Raises:
-        FlowsweepError: They are not there.
+        FlowsweepError: They are not installed.
     """
     given = os.environ.get(VARIABLE)
     folder = Path(given) if given else Path(sys.prefix, "share", "flowsweep", "node_modules")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: Compressed bytes above which a table is left out.
 MAX_TABLE_BYTES = 6_000_000
-#: Schemas of the database of the report, in the order in which they are listed, and what they hold.
+#: Schemas of the report's database, in the order of the list, and what they contain.
 SCHEMAS = {"main": "Rows of the figures", "models": "Runs and points", "facts": "Kept of each run"}
 FIRST = "from run_table"
 
@@ -46,7 +46,7 @@ class LivePage:
 
 
 def write(directory: Path) -> tuple[Path, LivePage]:
-    """Writes DIR/live.html, whole or not at all, from DIR/DIR.duckdb that a report left.
+    """Writes DIR/live.html, whole or not at all, from the DIR/DIR.duckdb of a report.
 
     Returns the path of the page, and the page.
     """
@@ -59,7 +59,7 @@ def write(directory: Path) -> tuple[Path, LivePage]:
 
 
 def build(database: Path, found: assets.Assets) -> LivePage:
-    """The page of a report's database.
+    """Builds the page of a report's database.
 
     Args:
         database: results/<experiment>/<experiment>.duckdb.
@@ -93,7 +93,7 @@ def build(database: Path, found: assets.Assets) -> LivePage:
 
 
 def _tables(database: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]:
-    """What the page says of each table, what it carries of it, and what it leaves out."""
+    """Returns descriptions of the tables, their packed rows, and the names of those left out."""
     tables: list[dict[str, Any]] = []
     parts: list[dict[str, Any]] = []
     left_out: list[str] = []
@@ -103,7 +103,7 @@ def _tables(database: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]],
         connection.execute("set timezone = 'UTC'")
         for schema, name, about in _names(connection):
             title = name if schema == "main" else f"{schema}.{name}"
-            # A fact is several files, whose rows come in any order; a figure's have theirs.
+            # A fact is several files, whose rows have no fixed order; those of a figure have.
             order = " order by all" if schema == "facts" else ""
             rows = connection.sql(f'from {schema}."{name}"{order}').pl()
             part = _part(f"table-{len(parts)}", _arrow(rows))
@@ -146,9 +146,9 @@ def _columns(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> l
 
 
 def _arrow(rows: pl.DataFrame) -> bytes:
-    """A stream of Arrow IPC, without what Arrow's JavaScript does not read."""
+    """Returns a stream of Arrow IPC, without types that Arrow's JavaScript does not read."""
     stream = io.BytesIO()
-    # Arrow leaves the bytes under a null undefined: here they are always the same.
+    # Arrow leaves the bytes of a null undefined: this makes them the same every time.
     for flat, empty in ((pl.selectors.numeric(), 0), (pl.selectors.boolean(), False)):
         rows = rows.with_columns(pl.when(flat.is_not_null()).then(flat.fill_null(empty)))
     rows.write_ipc_stream(stream, compat_level=pl.CompatLevel.oldest())
@@ -161,7 +161,7 @@ def _part(name: str, data: bytes) -> dict[str, Any]:
 
 
 def _library(text: str, name: str) -> Markup:
-    """A script in CommonJS's form as one that gives the page the name of what it exports."""
+    """Turns a CommonJS script into one that defines `name` in the page as what it exports."""
     # Text that would end its `<script>` element is escaped.
     safe = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
     return Markup(  # noqa: S704 - of packages that are locked
@@ -176,7 +176,7 @@ def _script(folder: Path) -> Markup:
 
 
 def _policy(style: Markup, scripts: list[Markup]) -> str:
-    """The page's own style and scripts, and a worker that it makes: no request goes out."""
+    """Returns a policy that allows the page's own style, scripts and worker, but no request."""
     hashes = " ".join(inline.digest(one) for one in scripts)
     return "; ".join(
         (

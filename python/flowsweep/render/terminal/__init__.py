@@ -1,1 +1,1 @@
-"""What the commands print of captures and rows on a terminal."""
+"""Prints captures and rows on a terminal."""

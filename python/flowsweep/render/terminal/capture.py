@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = ".:-=+*#@"
-#: A share below this is not printed.
+#: Shares below this are not printed.
 MENTIONED = 0.001
-#: Before what did not fit the line.
+#: Starts a continuation line.
 NEXT_LINE = "\n  "
-#: The same behind `messages` and `held by`.
+#: The same, after titles such as `messages` and `held by`.
 BEHIND_TITLE = "\n          "
-#: The space between a number and what it counts; a space at which no line ends.
+#: The space between a number and what it counts; a space at which no line breaks.
 NUMBER_AND_UNIT, HELD = re.compile(r"(?<=[0-9]) (?=\S)"), "\N{NO-BREAK SPACE}"
 BEHIND_GRADE = BEHIND_TITLE + "   "
 BEHIND_THROUGHPUT = BEHIND_TITLE + "  "
 
 
 def print_summaries(summaries: list[Summary]) -> None:
-    """One capture in full; of several the head of each, and a sum."""
+    """Prints one capture in full; of several the head of each, and a sum."""
     from rich.console import Console
 
     class Visible(Console):
@@ -39,7 +39,7 @@ def print_summaries(summaries: list[Summary]) -> None:
             super().print(*map(printing.visible, objects), **options)
 
     console = Visible(highlight=False, soft_wrap=True)
-    # Printed here, not by the console, which ends the process where nobody reads any more.
+    # The console must not print: it would end the process when the reader of a pipe is gone.
     with console.capture() as printed:
         _print_all(console, summaries)
     printing.styled(printed.get())
@@ -86,7 +86,7 @@ def _print_head(console: Any, summary: Summary) -> None:
 
 
 def _on_the_wire(*summaries: Summary) -> str:
-    """The packets of captures, and the bytes that the wire carried: each once, copies apart."""
+    """States the packets of captures with copies, and the bytes on the wire without them."""
     packets = sum(one.packets for one in summaries)
     copies = sum(one.duplicate_packets for one in summaries)
     size = sum(one.wire_bytes - one.duplicate_bytes for one in summaries)
@@ -108,9 +108,9 @@ def _print_notes(console: Any, notes: list[Note]) -> None:
 
 
 def _wrap(text: str, console: Any, next_line: str) -> str:
-    """The text in lines that fit behind `next_line`, which is between them.
+    """Wraps text in lines that fit after `next_line`, which separates them.
 
-    A number stays with its unit.
+    A number stays on one line with its unit.
     """
     room = max(20, console.width - len(next_line.lstrip("\n")))
     kept = NUMBER_AND_UNIT.sub(HELD, text)
@@ -118,7 +118,7 @@ def _wrap(text: str, console: Any, next_line: str) -> str:
 
 
 def _shorten(name: str, width: int) -> str:
-    """The name, without its middle where it is longer than a line."""
+    """Cuts the middle out of a name that is longer than a line."""
     if len(name) <= width:
         return name
     kept = max(8, width - 3)
@@ -133,7 +133,7 @@ def _print_throughput(console: Any, summary: Summary) -> None:
     if not summary.out_mbit_s:
         return
     columns = len(summary.out_mbit_s)
-    # No file says whose capture it is.
+    # No file says which host captured it.
     title = f"throughput of {' and '.join(summary.addresses)} (a guess)"
     scale = (
         f"{counted(columns, 'column')} of {_duration(summary.column_s)},"
@@ -159,7 +159,7 @@ def _print_throughput(console: Any, summary: Summary) -> None:
 
 
 def _whole_percent(share: float) -> str:
-    """A share in whole per cent; all of them, or none, only where it is all or none."""
+    """Formats a share in whole per cent; 0 and 100 only if they are exact."""
     if 0 < share < 0.01:
         return "< 1 %"
     return "> 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
@@ -197,13 +197,13 @@ def _print_flows(console: Any, summary: Summary) -> None:
 
 
 def _fit(columns: list[_Column], width: int) -> tuple[list[_Column], list[_Column]]:
-    """The columns that fit into `width`, and those that get a line of their own in each row."""
-    # What a narrow terminal can do without: it follows from others, or is nearly always the same.
+    """Returns the columns that fit into `width`, and those that get lines of their own."""
+    # A narrow terminal can omit these: they follow from others, or are nearly always the same.
     for left_out in ((), ("time",), ("time", "")):
         kept = [column for column in columns if column.title not in left_out]
         if sum(column.width + 2 for column in kept) <= width:
             return kept, []
-    # Two IPv6 addresses alone may be wider.
+    # Two IPv6 addresses alone may be wider than the terminal.
     ends = [column for column in columns if column.title in ("from", "to")]
     return [column for column in columns if column not in ends], ends
 
@@ -225,7 +225,7 @@ class _Column:
 
 
 def _print_pieces(console: Any, summary: Summary) -> None:
-    """Lines on marks, RDMA and messages, and on what held the senders of top flows back."""
+    """Prints marks, RDMA and messages, and what held the senders of top flows back."""
     marks, rdma, found = summary.marks, summary.rdma, summary.messages
     if marks or rdma or found:
         console.print()
@@ -283,7 +283,7 @@ def _print_pieces(console: Any, summary: Summary) -> None:
 
 
 def _rdma_words(rdma: dict[str, Any]) -> str:
-    """What happened on the queue pairs of a capture; what did not happen is left out."""
+    """Describes the queue pairs of a capture; counts of 0 are left out."""
     again = rdma["resent"] + rdma["repeated"]
     size = _bytes(rdma["message_bytes"])
     ends = counted(rdma["queue_pairs"], "queue pair")
@@ -313,7 +313,7 @@ TIMES = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1, "s"))
 
 
 def _scale(value: float, units: tuple[tuple[float, str], ...]) -> str:
-    """Three digits in the largest unit that leaves one before the point."""
+    """Formats three digits in the largest unit that leaves one before the point."""
     size, name = next((unit for unit in reversed(units) if value >= 0.9995 * unit[0]), units[0])
     digits = value / size
     return f"{digits:,.0f} {name}" if digits >= 999.5 else f"{digits:.3g} {name}"
@@ -328,7 +328,7 @@ def _size(value: int | None) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Seconds as far as people count in them, then hours and days."""
+    """Formats a time: seconds up to 10,000, then hours and days."""
     if 0 < seconds < 1:
         return _scale(seconds, TIMES)
     if seconds < 10_000:
@@ -344,7 +344,7 @@ def _rate(mbit_s: float | None) -> str:
 
 
 def _rtt(milliseconds: float | None, summary: Summary) -> str:
-    """An RTT; one below the resolution of the time stamps is not known."""
+    """Formats an RTT; 0 means that it is below the resolution of the time stamps."""
     if milliseconds == 0:
         return f"<{_scale(summary.resolution_ns / 1e9, TIMES)}"
     return "" if milliseconds is None else _scale(milliseconds / 1e3, TIMES)

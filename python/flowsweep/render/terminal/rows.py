@@ -1,4 +1,4 @@
-"""Prints rows in plain columns, which a narrow window makes narrower."""
+"""Prints rows in plain columns, and narrows them in a narrow window."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CUT = "…"
 
 @dataclass
 class Column:
-    """What is printed of one column: its name, then its cells."""
+    """A printed column: its name, then its cells."""
 
     name: str
     cells: list[str]
@@ -30,36 +30,36 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Characters of the widest."""
+        """Characters of the widest cell, or of the name."""
         return max(map(len, [self.name, *self.cells]))
 
     @property
     def is_same_everywhere(self) -> bool:
-        """Several rows, one value."""
+        """Whether there are several rows, all with the same value."""
         return len(self.cells) > 1 and len(set(self.cells)) == 1
 
     def cut(self, width: int) -> None:
-        """Text that is longer ends in an ellipsis."""
+        """Cuts longer cells, which then end in an ellipsis."""
         self.cells = [
             cell if len(cell) <= width else cell[: width - len(CUT)] + CUT for cell in self.cells
         ]
 
     def lines(self) -> list[str]:
-        """All padded to the same width: numbers to the right."""
+        """Returns name and cells padded to the same width, numbers to the right."""
         pad, width = str.rjust if self.is_number else str.ljust, self.width
         return [pad(cell, width) for cell in [self.name, *self.cells]]
 
 
 def print_rows(rows: pl.DataFrame, first: Collection[str] = ()) -> None:
-    """Aligned columns on stdout; a file or pipe gets all of them, unless COLUMNS is set.
+    """Prints aligned columns on stdout; a file or pipe gets all of them, unless COLUMNS is set.
 
     In a narrow window, columns with a single value move below the table and text is cut. Columns
-    that still find no room are left out and named: first asked values beside measured ones, then
+    that still do not fit are left out and named: first asked values beside measured ones, then
     from the right.
 
     Args:
-        rows: They are printed.
-        first: Columns that stay as long as there are others, the one that stays longest first.
+        rows: The rows to print.
+        first: Columns that are left out only after all others, the last of them first.
     """
     columns = [
         Column(name, [_cell(value) for value in rows[name]], rows[name].dtype.is_numeric())
@@ -89,7 +89,7 @@ def _width(columns: list[Column], measure: Callable[[Column], int] = lambda one:
 
 
 def _shortest(column: Column) -> int:
-    """The least width: text may be cut, numbers may not."""
+    """Returns the least width of a column: text may be cut, numbers may not."""
     longest = max(len(column.name), SHORTEST_TEXT)
     return column.width if column.is_number else min(column.width, longest)
 
@@ -97,7 +97,7 @@ def _shortest(column: Column) -> int:
 def _fit(
     columns: list[Column], width: int, first: Collection[str]
 ) -> tuple[list[Column], list[str]]:
-    """The columns that fit, narrower perhaps, and what is to be said of the others."""
+    """Returns the columns that fit, narrower if needed, and notes on the others."""
     if _width(columns) <= width:
         return columns, []
     same = [column for column in columns if column.is_same_everywhere]
@@ -129,7 +129,7 @@ def _cut_widest(columns: list[Column], width: int) -> None:
 
 
 def _find_least(columns: list[Column], first: Collection[str]) -> int:
-    """Which one is missed least."""
+    """Returns the place of the column that is least missed."""
     names = [column.name for column in columns]
     others = [name for name in names if name not in first]
     if not others:
