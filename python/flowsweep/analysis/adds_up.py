@@ -1,6 +1,6 @@
 """Finds rows of a query that do not add up.
 
-`adds_up` in reports/figures/<name>.yaml declares what must hold of the rows whatever the
+`adds_up` in reports/figures/<name>.yaml declares what must be true of the rows, whatever the
 data: a sum equals a sum over tables, points are those of the sweep, shares are 1. A claim is a
 sentence and a query that reads `figure_rows`, the rows of the figure, and any model; it gives
 `subject, found, expected` and perhaps `within`, the difference that rounding explains.
@@ -41,7 +41,7 @@ where
 
 @dataclass(frozen=True)
 class Contradiction:
-    """A claim that does not hold of the rows of a query.
+    """A claim that the rows of a query contradict.
 
     Attributes:
         subject: The run, point or flow that contradicts it; the first of `subjects`.

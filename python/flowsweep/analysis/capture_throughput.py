@@ -31,7 +31,7 @@ def summarise(
         duration_s: Time from the first packet to the last.
 
     Returns:
-        Fields of `capture_summary.Summary` by their names; none where nothing passed.
+        Fields of `capture_summary.Summary` by name; empty without bins or an own address.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Axes of a sweep as axes of a chart: one scale for all panels that vary the same thing."""
+"""Axes of a sweep as axes of a chart: one scale for all panels of the same axis."""
 
 from __future__ import annotations
 

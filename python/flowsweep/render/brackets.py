@@ -54,7 +54,7 @@ def estimate(row: Row, unit: str | None = None) -> str:
 
 
 def between(row: Row, unit: str | None = None, frame: str = "{}") -> str:
-    """Returns `between 5.00 and 100 Mbit/s` or `above 5.00 Mbit/s`; `frame` holds the numbers."""
+    """Returns `between 5.00 and 100 Mbit/s` or `above 5.00 Mbit/s`; `frame` wraps numbers."""
     low, high = ends(row)
     if low is None or high is None:
         end = frame.format(_write(high if low is None else low, unit))

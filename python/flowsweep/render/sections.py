@@ -42,7 +42,7 @@ class Part:
         notes: The rest of the caption, which a reader can unfold.
         show: Columns of a plain table and their heads; empty: all columns.
         alone: Texts that replace these in a report on captures alone; None: the part needs a
-            sweep, so such a report omits it.
+            sweep and is left out there.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Section:
         subject: What the section is about; the end of the page names it if it has no data.
         query: The query whose needs explain why it has none.
         is_asked: Whether it appears only on request, so that the page does not mention its absence.
-        alone: Its heading in a report on captures alone; None: such a report omits it.
+        alone: Its heading in a report on captures alone; None: it is left out there.
     """
 
     anchor: str

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flowsweep.render.theme import Series
 
 ROW = 24
-# The words at the right end are wider than measured here in a browser without Arial.
+# Without Arial, a browser's words at the right end are wider than measured here.
 PADDING = {"left": 4, "top": 8, "right": 44, "bottom": 4}
 
 

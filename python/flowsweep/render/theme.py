@@ -64,7 +64,7 @@ class Series:
 
     @property
     def css_class(self) -> str:
-        """Gives an element the mark's colour as the variable `--c`."""
+        """The class that gives an element the mark's colour as the variable `--c`."""
         return f"app-{self.index % len(PALETTE) + 1}"
 
     @property

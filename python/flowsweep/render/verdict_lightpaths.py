@@ -63,7 +63,7 @@ def sentence(
         if _fills_links(most):
             answer = Answer(rate_mbit_s, carried_by or number, 0, is_filled, is_full=True)
         elif carried_by is not None and number > carried_by:
-            # Bursts are captured before the links queue them; the links did carry them.
+            # Bursts are captured in front of the links, which did carry them.
             answer = Answer(rate_mbit_s, carried_by, peak=0, is_filled=False, is_burst=True)
             bursts[answer] = max(bursts.get(answer, 0), most["peak_mbit_s"])
         else:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 QUERY = "bytes_in_flight"
 HEIGHT = 240
-#: Less than this share of the largest value is replies of a few bytes, or none: not drawn.
+#: A smaller share of the largest value is not drawn: acknowledgements of a few bytes, or none.
 LEAST_SHARE = 1e-4
 
 

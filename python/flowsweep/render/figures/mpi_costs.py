@@ -56,7 +56,7 @@ def draw(context: Context) -> Markup | None:
     for name in present:
         cells = [cell(row, name) for row in labelled]
         spanner = {"probe_failed": "probe: nothing", "probe_found": "found"}
-        # it has as many calls as receive
+        # probe_found has as many calls as receive
         if name != "probe_found":
             calls = [
                 numbers.count(one["calls"] / one["ranks_counted"]) if one else numbers.NONE

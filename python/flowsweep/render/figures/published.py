@@ -58,7 +58,7 @@ def draw(context: Context) -> Markup | None:
 
 
 def heading(context: Context) -> str:
-    """States the number of values with each verdict, and separately of those not judged."""
+    """States the number of values with each verdict; counts unjudged ones separately."""
     rows = context.rows("published").rows(named=True)
     found = Counter(_kind(row["verdict"]) for row in rows)
 
