@@ -2,45 +2,45 @@
 create or replace temp macro above_ns(total, q) as
 total - ceil(total * q - 0.001);
 
--- Payload of a flow without what was sent again: a SYN or FIN that is repeated counts as a byte of
--- it, and is no payload.
+-- Payload of a flow without retransmissions. A repeated SYN or FIN counts as one retransmitted
+-- byte, which is no payload.
 create or replace temp macro new_payload_bytes(flow) as
 flow.payload_bytes
 - coalesce(flow.retransmitted_bytes, 0)
 + greatest(coalesce(flow.syn_packets, 0) - 1, 0)
 + greatest(coalesce(flow.fin_packets, 0) - 1, 0);
 
--- Four decimals, or so many that a small value keeps three digits and does not become 0.
+-- Four decimals, or as many as a small value needs to keep three digits.
 create or replace temp macro decimals(value) as
 greatest(4, 2 - floor(log10(greatest(abs(value), 1e-30))))::integer;
 
--- A quotient by 0 is no number, and null.
+-- Division by 0 gives infinity or NaN, which become null.
 create or replace temp macro rounded(value) as
 if(isfinite(value), round(value, decimals(value)), null);
 
--- The shortest bin that holds as many coarse time stamps each time, wherever it begins: the least
--- common multiple of bin and resolution. Where that has more than 50 stamps, the bin has about 50,
--- and one more or less changes its rate by 2 %.
+-- The shortest bin that contains the same number of coarse time stamps wherever it begins: the
+-- least common multiple of bin and resolution. Where that has more than 50 stamps, the bin has
+-- about 50, and one more or less changes its rate by 2 %.
 create or replace temp macro coarse_bin_ns(resolution_ns, bin_ns) as
 least(
     lcm(resolution_ns, bin_ns),
     (50 * resolution_ns + bin_ns - 1) // bin_ns * bin_ns
 );
 
--- How far a value that was `rounded` may be from the exact one.
+-- The largest difference between a `rounded` value and the exact one.
 create or replace temp macro rounding_error(value) as
 0.5 * pow(10, -decimals(value));
 
--- The bucket of a value in a histogram: 64 to the octave, each up to 1.1 % wide and with its upper
--- end; one of its own for 0.
+-- The bucket of a value in a histogram: 64 per octave, each up to 1.1 % wide and with its upper end
+-- included; 0 has its own.
 create or replace temp macro bucket_of(value) as
 if(value > 0, ceil(log2(greatest(value, 1e-300)) * 64 - 1e-9), -100000)::integer;
 
--- The empirical distribution function of each series, at the largest value of each bucket, where
--- it is exact. `summed` names a table with one row per series, run and bucket: `top`, the largest
+-- The empirical distribution function of each series, at the largest value of each bucket, where it
+-- is exact. `summed` names a table with one row per series, run and bucket: `top`, the largest
 -- value in it, `count`, the count up to it in its run (`up_to`), and that of the run (`of_count`).
--- The runs of a series are added up; `share_low` and `share_high` are the least and the greatest
--- share of one of them. `run` is theirs where there is one.
+-- The runs of a series are pooled; `share_low` and `share_high` are the least and the greatest
+-- share of a single run. `run` is set where a series has one run.
 create or replace temp macro distribution_of(summed) as table (
     with buckets as (
         select
@@ -71,8 +71,8 @@ create or replace temp macro distribution_of(summed) as table (
         group by series
     ),
 
-    -- A share of a run only rises: the greatest one at a bucket was reached there or before, and
-    -- the least one is that before the next rise of a run, or 1 where none rises any more.
+    -- The share of a run only rises. So the greatest share at a bucket was reached there or
+    -- earlier, and the least is the smallest one before a later rise, or 1 if no run rises again.
     risen as (
         select
             *,
@@ -106,7 +106,7 @@ create or replace temp macro distribution_of(summed) as table (
     inner join runs_of on risen.series = runs_of.series
 );
 
--- The same of a table with one row per series, run and bucket, `top` and `count`.
+-- The same for a table with one row per series, run and bucket, `top` and `count`.
 create or replace temp macro distribution(counted) as table (
     with summed as (
         select
@@ -126,7 +126,7 @@ create or replace temp macro distribution(counted) as table (
     select * from distribution_of('summed')
 );
 
--- Whether a moment lies in the range of a run, see `time_ranges`; there is one where others do not.
+-- Whether a moment lies in the range of a run (see `time_ranges`); always true without a range.
 create or replace temp macro is_in_time_range(moment, low_ns, high_ns) as
 low_ns is null or coalesce(epoch_ns(moment) between low_ns and high_ns, false);
 
@@ -144,6 +144,6 @@ src_ip = dst_ip
 or regexp_matches(src_ip, '^(127\.|::1$)')
 or regexp_matches(dst_ip, '^(127\.|::1$)');
 
--- The moment a number of ns before another.
+-- The moment `by_ns` before another one.
 create or replace temp macro earlier(moment, by_ns) as
 make_timestamp_ns(epoch_ns(moment) - by_ns) at time zone 'UTC';

@@ -1,8 +1,8 @@
--- One row per connection of a host whose capture and Zeek log are both there: what each counted,
--- and why they differ. Connections are the same if their ends are, and their times overlap.
+-- One row per connection of a host that has both a capture and a Zeek log: what each counted, and
+-- why they differ. Connections match if they have the same ends and their times overlap.
 with
 
--- Zeek's flows have no bytes on the wire: where the engine is Zeek alone, nothing is compared.
+-- Zeek's flows have no wire bytes: where Zeek is the only engine, nothing is compared.
 our_captures as (
     select distinct
         run,
@@ -31,7 +31,7 @@ engines as (
     from stg_zeek_flows
 ),
 
--- Ends as texts; Zeek knows ports of TCP and UDP alone.
+-- Ends as text; Zeek has ports for TCP and UDP only.
 sides as (
     select
         *,
@@ -70,7 +70,7 @@ connections as (
     group by engine, run, host, connection, protocol
 ),
 
--- Those with the same ends that overlap, or are a microsecond apart, belong together.
+-- Connections with the same ends that overlap, or are at most a microsecond apart, belong together.
 ordered as (
     select
         *,
@@ -136,8 +136,8 @@ pairs as (
     group by run, host, protocol, low, high, place
 ),
 
--- What only one of them has, and the other has with the same counts: under other addresses at the
--- same time, or under the same addresses at another time.
+-- Connections that only one engine has. The other may have the same counts under other addresses at
+-- the same time, or under the same addresses at another time.
 alone as (
     select
         *,
@@ -167,7 +167,7 @@ displaced as (
     group by all
 ),
 
--- What the capture holds that explains it
+-- Properties of the capture that explain a difference
 odd as (
     select
         run,
@@ -180,7 +180,7 @@ odd as (
     group by run, host
 ),
 
--- Ethernet with two VLAN tags has 22 bytes before IP, and small frames are filled up to 64.
+-- Ethernet with two VLAN tags has 22 bytes before IP, and small frames are padded to 64.
 explained as (
     select
         pairs.*,

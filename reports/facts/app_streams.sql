@@ -1,5 +1,5 @@
--- One row per run and transfer whose speed the application measured (bulk), with the
--- TCP flow beside it, if there was one.
+-- One row per run and transfer whose speed the application measured (bulk), with the TCP flow that
+-- shared its path, if there was one.
 with
 
 listed as (

@@ -7,8 +7,8 @@ connections as (
         host,
         count(distinct connection) filter (start = 'midstream')
             as midstream_connections,
-        -- Of TCP directions with payload. A probe repeats nothing that was lost; older tables
-        -- count window probes alone, of which each may repeat a byte.
+        -- Of TCP directions with payload. A probe repeats nothing that was lost. Older tables have
+        -- only the number of window probes, each of which may repeat a byte.
         sum(
             greatest(
                 retransmitted_packets - coalesce(retransmitted_probes, window_probes, 0), 0
@@ -31,7 +31,7 @@ connections as (
     group by run, host
 ),
 
--- of hosts that have Zeek's logs alone
+-- hosts that have only Zeek's logs
 missed as (
     select
         run,
@@ -74,7 +74,8 @@ times as (
     group by run, host
 ),
 
--- of hosts whose packets were matched with another's: the direction whose delay is known best
+-- Hosts whose packets were matched with another host's; the direction whose delay is known best is
+-- used.
 delays as (
     select
         run,
@@ -95,7 +96,7 @@ clocks as (
     group by run, host
 ),
 
--- bins in which a packet passed; silences are not looked for in captures of an hour or less
+-- Bins with a packet; only captures longer than an hour are searched for silences.
 bins as (
     select distinct
         run,
@@ -141,10 +142,10 @@ final as (
         coalesce(dropped_kernel, 0) + coalesce(dropped_interface, 0)
             as dropped_packets,
         received_packets,
-        -- what dumpcap counts as dropped by the interface has the kernel's drops in it
+        -- dumpcap's count of interface drops includes the kernel's drops.
         coalesce(dropped_kernel, dropped_interface) is not null
             as has_drop_counts,
-        -- tools write no statistics of an interface that was idle
+        -- Tools write no statistics for an idle interface.
         has_drop_counts or (
             coalesce(packets, 0) = 0
             and bool_or(has_drop_counts) over (partition by run, host, file)
@@ -204,7 +205,7 @@ final as (
         clocks.host is not null as is_clock_compared,
         clocks.delay_error_ns,
         clocks.least_delay_ns,
-        ---------- beside the grade
+        ---------- not part of the grade
         snaplen,
         wire_bytes,
         epoch_ns(first_time) as first_ns,

@@ -1,8 +1,8 @@
--- One row per run and host: how far its clock is ahead of that of another host, by the SYN of the
--- connections that both captured, and the answer to it. A packet arrives after it was sent, so one
--- way tells the most that it can be and the other the least; all connections together leave the
--- bracket from `low_ns` to `high_ns`. By `shift_ns` its times are put back: 0 unless the whole
--- bracket is more than a second from the clock that most hosts of the run share.
+-- One row per run and host: how far its clock is ahead of another host's, from the SYNs, and their
+-- answers, of connections that both captured. A packet arrives after it was sent, so one direction
+-- gives an upper bound and the other a lower one; all connections together leave the bracket from
+-- `low_ns` to `high_ns`. `shift_ns` is subtracted from the host's times: 0 unless the whole bracket
+-- is more than a second from the clock that most hosts of the run share.
 with
 
 contract as (
@@ -27,7 +27,7 @@ filled as (
     select * from file_flows
 ),
 
--- ports that were used again are left out: whose SYN it was is not known
+-- Reused ports are left out: which connection a SYN belongs to is not known.
 opened as (
     select
         forth.run,
@@ -46,7 +46,7 @@ opened as (
             and forth.connection = back.connection
     where
         forth.direction = 'forward'
-        -- within 73 years of 1970 (2^61 ns) any two times can be compared
+        -- Sums and differences of times within 73 years of 1970 (2^61 ns) do not overflow.
         and abs(epoch_ns(forth.first_time)) < 2305843009213693952
         and abs(epoch_ns(back.first_time)) < 2305843009213693952
         and back.direction = 'backward'
@@ -56,7 +56,7 @@ opened as (
     having count(*) = 1
 ),
 
--- the least and the most that the clock of `host` may be ahead of that of `beside`
+-- the bounds of how far the clock of `host` is ahead of that of `beside`
 offsets as (
     select
         here.run,
@@ -74,7 +74,7 @@ offsets as (
     where here.host <> there.host
 ),
 
--- where no offset agrees with all connections, as of a clock that was set, they lie the other way
+-- Where no offset fits all connections, as after a clock was set, the bounds cross and are swapped.
 pairs as (
     select
         run,
@@ -87,7 +87,7 @@ pairs as (
     group by run, beside, host
 ),
 
--- the host that most others have a connection with
+-- the host that has connections with the most other hosts
 centres as (
     select
         run,
@@ -106,7 +106,7 @@ direct as (
     inner join centres using (run, beside)
 ),
 
--- hosts that only others have a connection with
+-- hosts that have connections with other hosts, but none with the centre
 indirect as (
     select
         direct.run,

@@ -1,5 +1,5 @@
 -- One row per run and host whose time stamps are coarser than the bins of the tables: their
--- resolution, and the bins of which the rate is known (see coarse_bin_ns).
+-- resolution, and the shortest bin whose rate is known (see coarse_bin_ns).
 with
 
 resolutions as (

@@ -1,5 +1,5 @@
--- One row per run and direction between two sites: packets sent, packets that arrived, and
--- the fates of the emulator's frames between (link_balances knows their counters).
+-- One row per run and direction between two sites: packets sent, packets that arrived, and the
+-- fates of the emulator's frames in between, from the counters in link_balances.
 with
 
 sent as (
@@ -34,8 +34,8 @@ joined as (
         sent_packets - arrived_packets as missing_packets,
         dropped_frames + in_flight_frames - duplicated_frames
             as explained_packets,
-        -- Frames without a packet in the captures: ARP, or what a capture filter left out.
-        -- Each of them may be one that was dropped, or one that was doubled.
+        -- Frames without a packet in the captures: ARP, or what a capture filter left out. Each of
+        -- them may have been dropped or duplicated.
         greatest(received_frames - sent_packets, 0) as uncaptured_frames,
     from sent
     full outer join link_balances as links using (run, from_site, to_site)
@@ -44,8 +44,8 @@ joined as (
 final as (
     select
         *,
-        -- What is missing beyond the most, or below the least, that the counters explain. Without
-        -- counters, or captures of both ends, nothing is known: greatest and least pass over null.
+        -- Packets missing beyond the most, or below the least, that the counters explain. Without
+        -- counters, or captures of both ends, nothing is known; greatest and least ignore nulls.
         if(
             missing_packets is null or explained_packets is null,
             null,

@@ -1,6 +1,6 @@
 -- One row per run, direction of a connection, and quantity of its flows (TCP and UDP, each once, as
--- in `flows`): how many have a value in which bucket, and how many of these the capture does not
--- show whole. A flow that lasts no time has no rate.
+-- in `flows`): the number of flows in each bucket, and how many of these the capture does not show
+-- completely. A flow of duration 0 has no rate.
 with
 
 grades as (

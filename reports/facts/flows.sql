@@ -39,10 +39,11 @@ final as (
     select
         * exclude (preference, best_preference),
         preference = best_preference as is_counted,
-        -- no SYN was captured, and neither FIN nor RST; UDP has no such marks
+        -- `is_begun_before`: no SYN was captured; `is_open`: neither FIN nor RST was. UDP has none
+        -- of these.
         coalesce(start, '') <> 'syn' as is_begun_before,
         coalesce("end", '') not in ('fin', 'rst') as is_open,
-        -- unknown sites count as apart: a person's own captures are of the WAN
+        -- Hosts of unknown sites count as apart: a user's own captures are taken to be of a WAN.
         coalesce(sender_site <> receiver_site, true) as is_between_sites,
         -- the path that the sweep varies; all flows where no two sites are known
         coalesce(sender_site <> receiver_site, true)

@@ -1,7 +1,7 @@
--- One row per run whose application counts its messages: bytes that ranks sent to ranks
--- on other hosts, and the new payload bytes of the flows that carried them. What is
--- more in the flows is MPI's own: start-up, headers, acknowledgements of its protocol.
--- Not where ranks also sent without TCP: what was sent twice is unknown there.
+-- One row per run whose application counts its messages: bytes that ranks sent to ranks on other
+-- hosts, and the new payload bytes of the flows that carried them. The excess in the flows is MPI's
+-- own: start-up, headers, acknowledgements of its protocol. Runs that also sent without TCP are
+-- left out: their retransmissions are unknown.
 with
 
 ranks as (

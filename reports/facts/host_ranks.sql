@@ -1,5 +1,5 @@
--- One row per run and host: how many ranks ran there. As the application's record or
--- run.json list them; else from the axes; else one for each host, which is a guess.
+-- One row per run and host: how many ranks ran there, from the application's record or run.json,
+-- else from the axes; else one per host, which is a guess.
 with
 
 listed as (

@@ -1,4 +1,4 @@
--- One row per run, host and direction: all that its own capture has of what it sent or received.
+-- One row per run, host and direction: all that it sent or received, from its own capture.
 select
     run,
     host,

@@ -1,17 +1,14 @@
 -- One row per run and host: its site and its addresses in the experiment network, the main one
--- first, which is `address`.
--- Where run.json does not name addresses, each is a guess from the host's capture: the one
--- that sent most of the packets that the file marks as the capturing host's; where it marks none,
--- that most packets between two hosts carry, of those that sent any and that a host may have. Of
--- two that carry as many it is the one whose segments wait longer for their acknowledgements: the
--- other end answers from afar. Where no time shows it, it is the one that sent more to groups, one
--- of a private network, or else the one that opened more connections: captures are made at the
--- client more often than at the server.
--- No two hosts of a run have one address: the better guess keeps it, the other host gets its
--- best that nobody else has guessed, or none. `is_arbitrary`: nothing but the kind of the address
--- and the order of names tells whose it is. A host that speaks IPv4 and IPv6 has an address of
--- each: that of the other family is in nearly all of that family's packets, and the main one in
--- nearly all of its own; else the capture may be of a network, and not of one host.
+-- (`address`) first. Where run.json does not state addresses, they are guessed from the host's
+-- capture. A candidate has sent a packet. These decide, in order: a host may have the address; it
+-- sent most of the packets that the file marks as the capturing host's; it is in the most packets
+-- between two hosts; its segments wait longer for their acknowledgements, because the other end is
+-- far away; it sent more to groups; it is private; it opened more connections, because captures are
+-- made at the client more often than at the server. No two hosts of a run have the same address:
+-- the better guess keeps it, and the other host gets its best address that is no host's first
+-- choice, or none. `is_arbitrary`: only the kind of the address and the order of names decided. A
+-- host that speaks IPv4 and IPv6 has an address of each if both are in nearly all packets of their
+-- family; else the capture may be of a network, and not of one host.
 with
 
 named as (
@@ -36,7 +33,7 @@ known as (
     where address is not null
 ),
 
--- with the round-trip times that all captures of the run show for it
+-- each direction with its least and greatest `rtt_min_ns` over all captures of the run
 directions as (
     select
         *,
@@ -49,7 +46,7 @@ directions as (
     )
 ),
 
--- both ends of each direction; `is_near`: beside the capture, by the round-trip times
+-- both ends of each direction; `is_near`: the RTTs show that it is close to the capture point
 ends as (
     select
         there.run,
@@ -122,8 +119,8 @@ choices as (
     from candidates
 ),
 
--- the best address of each family; whether it is in nine tenths of the family's packets that were
--- part of an exchange, and whether no other one is in as many and as near
+-- the best address of each family; `is_in_most`: it is in nine tenths of the family's answered
+-- packets; `is_alone_best`: no other candidate has the same evidence
 bests as (
     select
         *,
@@ -156,7 +153,7 @@ firsts as (
     )
 ),
 
--- hosts that lost theirs: the best of its family that is nobody's first choice
+-- hosts that lost their first choice: the best address of its family that is no host's first choice
 seconds as (
     select
         choices.run,
@@ -204,7 +201,7 @@ lone_hosts as (
     having bool_and(is_in_most and is_alone_best)
 ),
 
--- the address of the other family, which is nobody's main one
+-- the address of the other family, if it is no host's main address
 second_families as (
     select
         run,

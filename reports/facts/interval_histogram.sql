@@ -1,5 +1,5 @@
--- One row per run and stream as in `interval_streams`: its gaps between consecutive packets, by the
--- buckets of the tables, of captures whose grade allows claims on gaps.
+-- One row per run and stream (see `interval_streams`): its inter-arrival times in the buckets of
+-- the tables, from captures whose grade allows claims about gaps.
 with
 
 counted as (

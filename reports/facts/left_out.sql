@@ -1,6 +1,6 @@
--- One row per run that is there and in no figure: not in the plan of the experiment file, or not
--- as it was made, since an edited file leaves such runs behind; or only its tables are still there,
--- as when its captures were taken out of the experiment.
+-- One row per run that exists and is in no figure. Either the plan of the experiment file does not
+-- have it, or has it with other settings, because the file was edited; or only its tables are left,
+-- as after its captures were removed from the experiment.
 with
 
 contract as (

@@ -1,8 +1,8 @@
--- One row per run and silence that is a minute long at least, and longer than all that is left of
--- the run without such silences: the eight longest at most. Then a clock was set, recordings were
--- put together, or next to nothing happened; the many pauses of a program that comes and goes are
--- no such silences. No host has a packet in any bin between `begin_ns` and `end_ns`, nor a part of
--- one that is spread over the time before it.
+-- One row per run and silence of at least a minute that is at least as long as all that is left of
+-- the run without such silences; at most the eight longest. They mean that a clock was set,
+-- recordings were joined, or next to nothing happened; the many pauses of an on-off program are not
+-- among them. No host has a packet in any bin between `begin_ns` and `end_ns`, nor a part of one
+-- that is spread over the time before it.
 with
 
 spreads as (
@@ -49,7 +49,7 @@ ranked as (
     )
 ),
 
--- the longest are cut out, as long as each is longer than what is left
+-- The longest are cut, up to the last one that is at least as long as what is then left.
 counted as (
     select
         run,

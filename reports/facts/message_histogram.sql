@@ -1,5 +1,5 @@
--- One row per run and direction of a connection: how many of the messages that count have a payload
--- in which bucket of `bucket_of`, and the largest of these.
+-- One row per run and direction of a connection: the number of counted messages in each bucket
+-- (`bucket_of`) of the payload, and the largest payload in it.
 with
 
 counted as (

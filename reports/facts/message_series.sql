@@ -1,6 +1,7 @@
--- One row per run: its messages that count, by the step of its time in which they began. A step is
--- a power of ten of ns, so that those of a long run hold whole ones of a short one; a run has 1,000
--- at most. Long silences are cut out of the time: `cut_at_ns` of what is left, `cut_ns` of each.
+-- One row per run: its counted messages, by the time step in which they began. A step is a power of
+-- ten in ns, so that a step of a long run consists of whole steps of a short one; a run has at most
+-- 1,000. Long silences are cut out of the time: `cut_at_ns` is the place of each in the remaining
+-- time, `cut_ns` its length.
 with
 
 spans as (

@@ -1,4 +1,4 @@
--- One row per run with messages that count: how many, what they hold, and what is not sure of them.
+-- One row per run with counted messages: their number, their bytes, and how many are uncertain.
 select
     run,
     case
@@ -8,7 +8,7 @@ select
     count(*) as messages,
     sum(bytes)::bigint as bytes,
     max(bytes) as max_bytes,
-    -- unknown where one of them has no bound
+    -- unknown where one message has no bound
     case when count(most_writes) = count(*) then sum(most_writes)::bigint end
         as most_writes,
     count(*) filter (is_end_guessed) as guessed,

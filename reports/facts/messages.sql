@@ -1,5 +1,5 @@
--- One row per application message, in the capture of the host that sent it; where that
--- host was not captured, in the one that `flows` takes the direction from.
+-- One row per application message, from the capture of the host that sent it; where that host was
+-- not captured, from the capture that `flows` uses for the direction.
 with
 
 located as (
@@ -10,7 +10,7 @@ located as (
         flows.sender,
         flows.receiver,
         flows.is_on_path,
-        -- by its address, or where that is of no known host by round-trip times
+        -- By the sender's address; by RTTs if no known host has that address.
         case
             when flows.sender is null then coalesce(messages.at_sender, false)
             else flows.is_at_sender
@@ -32,9 +32,9 @@ turned as (
     from located
 ),
 
--- Writes that were queued together are one message. How many they may be: what lies
--- between two answers is one request or answer; elsewhere as many as fit that are as
--- large as the smallest one that was surely written alone. Null: nothing bounds them.
+-- Writes that were queued together are one message. `most_writes` bounds their number: a message
+-- between two turns is one write; elsewhere as many fit as are as large as the smallest message
+-- that was certainly written alone. Null: no bound.
 bounded as (
     select
         *,

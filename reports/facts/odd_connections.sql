@@ -1,7 +1,7 @@
--- One row per host captured: how many of its TCP connections look like another one that was
--- recorded again, or have packets of one direction alone. Connections of UDP count where another
--- one has the same packets with another address at one end. `flowsweep show` counts the
--- same of one file: flowsweep.analysis.odd_connections.
+-- One row per captured host: how many of its TCP connections look like a second recording of
+-- another one, or have packets in one direction only, and how many TCP and UDP connections have the
+-- same packets as another one but a different address at one end. `flowsweep show` counts the same
+-- for one file: flowsweep.analysis.odd_connections.
 with
 
 ways as (
@@ -39,7 +39,7 @@ described as (
         } as sizes,
         sum(packets) as packets,
         sum(payload_bytes) as payload_bytes,
-        -- attempts that nobody answered are whole
+        -- An attempt that nobody answered is complete.
         is_tcp
         and count(*) filter (packets > 0) = 1
         and bool_or(goes_on) as is_one_way,
@@ -47,7 +47,7 @@ described as (
     group by run, host, connection
 ),
 
--- Windows over all connections would be expensive: few share any of these with another one.
+-- Windows over all connections would be expensive, and few share a hash with another one.
 connections as (
     select
         *,
@@ -93,7 +93,7 @@ translated as (
     -- connections of fewer packets may be alike by chance
     where
         packets >= 10 and payload_bytes > 0
-        -- one sender of datagrams to several receivers is no translation
+        -- Datagrams from one sender to several receivers are no translation.
         and (is_tcp or is_answered)
     window
         same_source as (
@@ -106,7 +106,8 @@ translated as (
         )
 ),
 
--- a recording keeps the times; a refused connection looks like any other attempt
+-- Connections with the same endpoints. A second recording keeps the times; `is_alike` needs
+-- payload, as all refused attempts look the same.
 shared as (
     select
         run,

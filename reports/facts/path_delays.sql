@@ -1,6 +1,6 @@
--- One row per run and direction between two hosts: how long packets were under way. By clocks that
--- packets alone compare that may be wrong by half of a round trip, about as much as it is itself.
--- `is_known`: it is not wrong by more than that.
+-- One row per run and direction between two hosts: one-way delays. Where only packets compare the
+-- clocks, a delay may be wrong by half of the RTT, about as much as the delay itself. `is_known`:
+-- the error is not greater than that.
 with
 
 final as (

@@ -1,5 +1,5 @@
--- One row per run and direction between two hosts: what became of the packets, and how many of
--- those lost followed each other without one that arrived between them.
+-- One row per run and direction between two hosts: packets by fate, and bursts of consecutive lost
+-- packets.
 with
 
 numbered as (
@@ -12,7 +12,7 @@ numbered as (
         reordered_by,
         payload_bytes,
         lost_bytes,
-        -- packets lost one behind the other have the same difference
+        -- consecutive packets with the same fate have the same difference
         row_number() over path
         - row_number() over path_and_fate as streak,
     from stg_fates

@@ -1,11 +1,11 @@
--- One row per run and direction between two hosts whose packets show it: the rate of the slowest
--- link on the way. Packets that were sent faster leave that link one behind the other, so that
--- their bytes and the time between them at the receiver give its rate (Dovrolis, Ramanathan and
--- Moore 2001). Trains are of 2, 9, 65 or 513 packets, and the most frequent rate counts. Other
--- traffic makes long trains seem slower, and hosts that hand on several packets at once, or at
--- certain times, make short ones seem faster or slower: a rate counts where trains of two lengths
--- agree on it within 2 %, or where two packets are so far apart that such times have no weight.
--- Bytes are those of IP and of an Ethernet header.
+-- One row per run and direction between two hosts whose packets show it: the rate of the bottleneck
+-- link. Packets that were sent faster leave that link back to back, so that their bytes and the
+-- time between them at the receiver give its rate (Dovrolis, Ramanathan and Moore 2001). Trains
+-- have 2, 9, 65 or 513 packets; each length gives its most frequent rate. Cross traffic makes long
+-- trains seem slower, and hosts that deliver packets in batches or at fixed times make short ones
+-- seem faster or slower. So a rate is valid only where trains of two lengths agree within 2 %, or
+-- where packet pairs are so far apart that batches do not matter. Bytes are those of IP and of an
+-- Ethernet header.
 with
 
 sent as (
@@ -30,7 +30,7 @@ sent as (
     )
 ),
 
--- the host may have handed on several as one: all of their bytes have passed at that time
+-- A host may deliver several packets at once: by that time all of their bytes have passed.
 passed as (
     select
         * replace (
@@ -57,7 +57,7 @@ trains as (
     window way as (partition by run, sender, receiver order by packet_sent)
 ),
 
--- that were sent faster than they arrived, of large packets
+-- Trains of large packets that were sent in less than half of the time in which they arrived.
 rates as (
     select
         run,
@@ -81,7 +81,7 @@ rates as (
         >= greatest(30, count(*) over all_of_length / 2)
 ),
 
--- two buckets of 4 % side by side: one rate may lie on both sides of an edge
+-- Pairs of adjacent buckets of 4 %: samples of one rate may lie on both sides of an edge.
 buckets as (
     select
         run,

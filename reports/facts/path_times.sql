@@ -1,4 +1,4 @@
--- One row per run with a critical path: what its time is made of, and the messages on it.
+-- One row per run with a critical path: the time of each of its parts, and the messages on it.
 with
 
 pieces as (
@@ -6,7 +6,7 @@ pieces as (
         steps.run,
         steps.part,
         steps.duration_ns / 1e9 as duration_s,
-        -- a message has its propagation once
+        -- Each message has one piece of propagation.
         steps.part = 'propagation' as is_message,
         senders.site <> receivers.site as is_between_sites,
     from stg_critical_path as steps

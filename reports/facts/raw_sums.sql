@@ -1,6 +1,6 @@
--- One row per run, host and quantity: sums straight over the host's tables, by no other fact. What
--- the queries say must add up to them. `sent_wire_bytes` is null where a flow does not state bytes
--- on the wire; `wan_wire_bytes` are those that the host sent to another place.
+-- One row per run, host and quantity: sums straight from the host's tables. The rows of the queries
+-- must add up to them. `sent_wire_bytes` is null where a flow lacks wire bytes; `wan_wire_bytes` is
+-- what the host sent to another place.
 with
 
 sent as (

@@ -1,6 +1,6 @@
--- One row per run: the time that a figure over time covers, from `start_ns` up to but not
--- including `end_ns`. That of the application's work; where run.json does not state it, of the
--- run; else first to last packet of all hosts.
+-- One row per run: the time that a figure over time covers, from `start_ns` up to but not including
+-- `end_ns`. It is the time of the application's work; where run.json does not state that, of the
+-- run; else from the first to the last packet of all hosts.
 with
 
 -- the first packet of a file need not be the earliest

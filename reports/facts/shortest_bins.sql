@@ -1,12 +1,12 @@
--- One row per run, host and way of what its own capture holds (out of it, in, or through, between
--- others), where packets were merged by offloading, lack times of their own, or have stamps that
--- are coarser than the bins of the tables: the shortest bin whose rate is known. A merged packet
--- passed at once at the capture point and took its time on the wire, at the rate of its way; of a
--- shorter time nothing is known. What a host sends to itself takes no time on a wire. A host that
--- has more to send waits no longer than a second: what a silence has beyond that is no part of the
--- rate. Packets without a time of their own (`is_borrowed`) have that of another one: which bin
--- they belong to is not known, so that no bin is shorter than the whole time. Coarse stamps leave
--- the bins of coarse_stamps. `largest_bytes` is null where no packet was merged.
+-- One row per run, host and way in its own capture (out, in, or through, between other hosts) whose
+-- packets were merged by offloading, lack times of their own, or have stamps coarser than the bins
+-- of the tables: the shortest bin whose rate is known. A merged packet passes the capture point at
+-- once, but takes time on the wire, at the rate of its way; over a shorter time the rate is
+-- unknown. What a host sends to itself takes no time on a wire. A host that has more to send waits
+-- at most a second: the rest of a silence is left out of the rate. Packets without a time of their
+-- own (`is_borrowed`) have that of another packet: their bin is unknown, so the shortest bin is the
+-- whole time. Coarse stamps allow the bins of coarse_stamps. `largest_bytes` is null where no
+-- packet was merged.
 with
 
 kinds as (
@@ -73,7 +73,7 @@ placed_bins as (
     left join hosts using (run, host)
 ),
 
--- of each way, and of all together
+-- for each way, and for all ways together (null)
 silences as (
     select
         run,
@@ -104,7 +104,7 @@ placed as (
     select
         pairs.*,
         coalesce(pairs.largest_bytes, bins.largest_bytes) as longest_bytes,
-        -- above the MSS with all headers and options
+        -- longer than the MSS with all headers and options
         longest_bytes > greatest(pairs.mss, 1460) + 140 as is_merged,
         way_past(hosts.addresses, pairs.src_ip, pairs.dst_ip) as way,
     from pairs
@@ -170,7 +170,7 @@ select
     way,
     merged.largest_bytes,
     coalesce(
-        -- bins of the merged packets' time, in whole multiples of the coarse stamps
+        -- the time of the merged packets, rounded up to a multiple of the coarse bin
         (merged.shortest_ns + coarse.shortest_ns - 1)
         // coarse.shortest_ns
         * coarse.shortest_ns,

@@ -1,5 +1,5 @@
--- One row per run, host and table of the contract: its rows, and a number that stands for what is
--- in them.
+-- One row per run, host and table of the contract: the number of its rows, and a hash of their
+-- content.
 with
 
 counted as (

@@ -1,11 +1,11 @@
--- One row per run, width of a step, and series: a direction of a host in its own capture
--- (in or out), or the direction between two places (between). In how many steps its rate was in
--- which bucket of `bucket_of` (bit/s), the largest rate there, and the rate that at most 1 % of the
--- steps exceed. Steps begin with the run and are all of one width: where the run does not fill the
--- last one, it holds silence behind the run. `steps` less the sum of `steps_in` are those without a
--- packet; `steps_up_to` are those at the rate of a bucket or below it, without a packet too.
--- `is_short`: a step is shorter than the shortest time whose rate is known, see `shortest_bins`;
--- with packets that have no time of their own no step is long enough.
+-- One row per run, width of a step, and series: a direction of a host in its own capture (in or
+-- out), or the direction between two places (between). The number of steps with a rate in each
+-- bucket of `bucket_of` (bit/s), the largest rate in it, and the rate that at most 1 % of the steps
+-- exceed. Steps begin with the run and have one width: a last step that the run does not fill ends
+-- in silence. `steps` minus the sum of `steps_in` is the number of steps without a packet;
+-- `steps_up_to` counts steps at or below the rate of a bucket, empty ones included. `is_short`: a
+-- step is shorter than the shortest time whose rate is known (see `shortest_bins`); no step is long
+-- enough for packets without a time of their own.
 with
 
 hosts_and_pairs as (
@@ -35,7 +35,7 @@ hosts_and_pairs as (
     where steps.bins > 0
 ),
 
--- A number for each is joined and sorted quicker than its names.
+-- Joining and sorting by a number is faster than by names.
 numbered as (
     select
         row_number() over (
@@ -85,8 +85,8 @@ busy as (
     where traffic.is_within
 ),
 
--- Long steps are summed from the widest grains of which all of them consist: there are fewer of
--- these than bins.
+-- Long steps are summed from grains, the widest unit that divides all of them: there are fewer
+-- grains than bins.
 grains as (
     select
         busy.series_id,
@@ -173,7 +173,7 @@ listed as (
         sum(steps_in)::bigint as busy_steps,
         sum(wire_bytes)::bigint as wire_bytes,
         max(max_mbit_s) as max_mbit_s,
-        -- 0 where all that is busy is less than 1 % of the time
+        -- 0 where at most 1 % of the steps are busy
         if(
             sum(steps_in) > any_value(steps) * 0.01 + 1e-6,
             min(max_mbit_s) filter (steps_above <= steps * 0.01 + 1e-6),

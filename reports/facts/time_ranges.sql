@@ -1,7 +1,6 @@
--- One row per run with times that are far from those of most of its flows: from `low_ns` to
--- `high_ns` they count, so that any two of them are apart by less than a number of ns can tell.
--- What lies outside, such as what a wrong clock or a flipped bit made, is in no rate. Parsers of
--- today leave it out themselves, and count it.
+-- One row per run with times that are far from those of most of its flows. Times from `low_ns` to
+-- `high_ns` are valid: the difference of any two fits into 64 bits. Other times, such as those of a
+-- wrong clock or a flipped bit, are in no rate. Current parsers leave them out and count them.
 with
 
 flow_times as (
@@ -24,7 +23,7 @@ capture_times as (
     select * from file_captures
 ),
 
--- the last numbers at both ends are infinite, and have no ns
+-- The extreme values at both ends mean infinity and have no ns.
 times as (
     select
         run,
@@ -49,7 +48,7 @@ centres as (
     from times
     where moment is not null
     group by run
-    -- within 73 years of 1970 (2^61 ns) any two are near enough
+    -- Times within 73 years of 1970 (2^61 ns) need no range.
     having
         bool_or(epoch_ns(moment) is null)
         or max(abs(epoch_ns(moment))) > 2305843009213693952

@@ -1,6 +1,6 @@
--- One row per run and transfer: from which host to which, how many bytes, when. As the
--- application's record states, with the rank that receives; without one a transfer is a connection
--- with payload, in the direction that had more of it, from its first packet to its last.
+-- One row per run and transfer: sender, receiver, bytes and times. They come from the application's
+-- record, with the receiving rank; without a record a transfer is a connection with payload, in the
+-- direction that carried more of it, from its first packet to its last.
 with
 
 spans as (
@@ -34,7 +34,7 @@ reported as (
             and receivers.rank = (spans.record ->> 'to')::bigint
 ),
 
--- in one capture both directions are seen, so that they can be compared
+-- One capture has both directions of a connection, so that they can be compared.
 directions as (
     select
         *,

@@ -1,6 +1,7 @@
--- One row per run, direction of the answers, and side: how long it took from the end of a message
--- to the start of one in the other direction of its connection. `think` in the capture of the host
--- that answers, `wait` in that of the host that asked. Between the sites (any, where there is one).
+-- One row per run, direction of the answers, and side: the time from the end of a message to the
+-- start of the next one in the other direction of its connection, `think` in the capture of the
+-- host that answers, `wait` in that of the host that asked. Only connections between sites (all,
+-- where there is one site).
 with
 
 ordered as (
@@ -39,7 +40,7 @@ turns as (
         and coalesce(host_grades.has_content, true)
 ),
 
--- Both may send at once: what begins before the other has ended is no answer to it.
+-- Both sides may send at once: a message that begins before the other has ended is no answer to it.
 counted as (
     select
         run,

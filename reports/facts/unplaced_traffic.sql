@@ -1,5 +1,5 @@
 -- One row per run with two sites or more: the wire bytes of its flows, and those of flows to or
--- from an address that no host of a site is known to have: it is not known whether these cross.
+-- from an address of no known site, which may or may not cross between sites.
 with
 
 sited as (

@@ -1,6 +1,6 @@
--- One row per run, direction between two places, and column of the time, as in `wan_grid`, in which
--- something was sent. What was sent before the time of the run is in column -1, what was sent after
--- it behind the last column.
+-- One row per run, direction between two places, and column of the time (see `wan_grid`) in which
+-- something was sent. Traffic before the run is in column -1, traffic after it in a column past the
+-- last one.
 with
 
 sent as not materialized (
@@ -17,7 +17,7 @@ sent as not materialized (
     inner join wan_steps as steps using (run)
 ),
 
--- there are fewer steps than bins to find a column for
+-- Sums steps first, because looking up the column of every bin would take longer.
 sent_in_steps as (
     select
         run,

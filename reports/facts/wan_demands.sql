@@ -1,6 +1,6 @@
--- One row per run, pair of places and demand between them: how long it was that. The demand of a
--- moment is the rate, as in `wan_rates`, of the busier direction, because a link carries its rate
--- both ways at once. Silence is left out.
+-- One row per run, pair of places and demand between them: how long the demand had that value. The
+-- demand at a moment is the rate (see `wan_rates`) of the busier direction, because a link carries
+-- its rate both ways at once. Silence is left out.
 with
 
 pairs as (
@@ -52,7 +52,7 @@ stretches as (
     window one_pair as (partition by pair_id order by bin)
 ),
 
--- the end of the last stretch is that of the run
+-- The last stretch ends with the run.
 ended as (
     select
         stretches.pair_id,

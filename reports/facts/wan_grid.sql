@@ -1,7 +1,6 @@
--- One row per run and column of the time, which figures of what crosses between two places draw: at
--- most 200 columns of whole steps and one for each stretch between long silences, numbered from 0.
--- A silence as in `long_silences` is a column of its own (`is_silence`), as far as it holds whole
--- steps.
+-- One row per run and column of the time in figures of traffic between places: at most 200 columns
+-- of whole steps, but at least one for each stretch between long silences, numbered from 0. The
+-- whole steps within a silence (see `long_silences`) are a column of their own (`is_silence`).
 with
 
 silences as (
@@ -18,7 +17,7 @@ silences as (
     where begin_step < end_step
 ),
 
--- what lies between two silences; without one all of the time
+-- the stretches between silences; without a silence, all of the time
 stretches as (
     select
         run,

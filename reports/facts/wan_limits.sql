@@ -1,6 +1,6 @@
--- One row per run and sum of directions, as in `wan_sums`, that run.json gives a limit: one
--- direction between two sites by its links and by the access lines of both, all that a site sends
--- or receives by its access line.
+-- One row per run and sum of directions (see `wan_sums`) whose rate run.json limits: one direction
+-- between two sites is limited by its links and the access lines of both, all that a site sends or
+-- receives by its access line.
 with
 
 ways as (
@@ -15,7 +15,7 @@ ways as (
         run,
         site_b as from_site,
         site_a as to_site,
-        -- the same as there, where nothing differs
+        -- Without `back` both directions are the same.
         if((link ->> '$.back') is null, link, link -> '$.back') as way,
     from stated_links
 ),

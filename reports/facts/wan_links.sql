@@ -1,6 +1,5 @@
--- One row per run and pair of sites (in the order of their names) with the link between
--- them, where run.json names it: the rate of one link as asked, null for no limit, and
--- how many of them lie side by side.
+-- One row per run and pair of sites (in the order of their names) whose link run.json states: the
+-- configured rate of one link (null: no limit) and the number of parallel links.
 select
     run,
     least(site_a, site_b) as site_a,

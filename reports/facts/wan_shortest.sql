@@ -1,6 +1,6 @@
--- One row per run and direction between two places with packets that offloading merged or that have
--- no time of their own: the shortest time whose rate is known, in the captures that show what was
--- sent. As in `wan_traffic` these are the senders', and the receivers' where none was captured.
+-- One row per run and direction between two places whose captures have a row in `shortest_bins`:
+-- the shortest time over which the rate is known. As in `wan_traffic`, these are the senders'
+-- captures, or the receivers' where no sender was captured.
 with
 
 captured as (

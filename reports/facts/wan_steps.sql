@@ -1,11 +1,10 @@
--- One row per run: the bins that its time covers, a bin at either end that lies only partly
--- inside included, and the steps into which they are cut. A step is 100 ms of whole bins, or
--- one bin where bins are wider; the last one is as short as what is left. Time stamps that are
--- coarser than a bin leave whole multiples of the bins of coarse_stamps, and no shorter last step.
--- Rates are measured over a window as wide as a step, wherever it begins: see wan_rates.
+-- One row per run: the bins that its time covers, partial ones at both ends included, and the steps
+-- into which they are cut. A step is 100 ms of whole bins, or one bin where bins are wider; the
+-- last one may be shorter. Where time stamps are coarser than a bin, every step is a multiple of
+-- the bins of coarse_stamps. Rates are measured over a sliding window one step wide: see wan_rates.
 with
 
--- a capture of grade D is no sure source of traffic
+-- Traffic from a capture of grade D is doubtful.
 grades as (
     select
         run,

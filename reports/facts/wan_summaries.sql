@@ -1,6 +1,6 @@
--- One row per run and sum of directions as in `wan_sums`: bytes within the time of the run,
--- mean, and quantiles and peak of the rate over that time, silence included. The rate at the
--- quantile q is exceeded for at most 1 - q of the time.
+-- One row per run and sum of directions (see `wan_sums`): bytes within the time of the run, mean,
+-- and quantiles and peak of the rate over that time, silence included. The rate at the quantile q
+-- is exceeded for at most 1 - q of the time.
 with
 
 sent as (
@@ -17,7 +17,7 @@ sent as (
     )
 ),
 
--- Only the few stretches around a quantile are sorted: first the bucket that it lies in is found.
+-- Finds the bucket of each quantile first, so that only the stretches in that bucket are sorted.
 buckets as (
     select
         sum_id,

@@ -1,7 +1,7 @@
--- One row per run and host: the time that its bins cover, empty ones included.
--- From start to end of the application's work; where run.json does not state it, of the
--- run; else from first to last packet of the capture. A bin at either end that lies only
--- partly inside belongs to it.
+-- One row per run and host: the time that its bins cover, empty ones included. It lasts from start
+-- to end of the application's work; where run.json does not state that, of the run; else from the
+-- first to the last packet of the capture. A bin at either end that lies only partly inside belongs
+-- to it.
 with
 
 -- the first packet of a file need not be the earliest

@@ -1,4 +1,4 @@
--- One row per host whose Zeek ran flowsweep's script: it records the times of each direction.
+-- One row per host whose Zeek ran flowsweep's script, which records the times of each direction.
 with
 
 contract as (
