@@ -1,5 +1,5 @@
 -- One row per outcome, line of the sweep and point on it: the outcome's median, how many times
--- worse that is than at the line's baseline, and how sure that is.
+-- worse that is than at the line's baseline, and how certain that is.
 with
 
 bases as (

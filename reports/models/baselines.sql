@@ -7,7 +7,7 @@ final as (
         problem,
         ---------- the point
         median(rtt_ms) as rtt_ms,
-        -- as measured, if it was in every run
+        -- the measured rate, if every run has one
         coalesce(
             case
                 when bool_and(is_rate_measured) then median(rate_mbit_s)

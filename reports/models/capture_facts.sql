@@ -1,5 +1,5 @@
--- One row per capture file and interface, numbered: what its grade depends on. The names are
--- those that flowsweep.analysis.grades asks for; `flowsweep show` makes the same of one file.
+-- One row per capture file and interface, numbered: what its grade depends on. The names are those
+-- that flowsweep.analysis.grades expects; `flowsweep show` computes the same for one file.
 select
     row_number() over (
         order by

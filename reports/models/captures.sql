@@ -1,7 +1,7 @@
--- One row per capture file and interface: what it may be used for, as a grade, and why.
--- The scale is in flowsweep.analysis.grades. A claim about gaps, about content (messages,
--- what held senders back), about traffic or about one-way delays rests only on captures that
--- have it.
+-- One row per capture file and interface: its grade, the reasons, and the claims that the grade
+-- allows. The scale is in flowsweep.analysis.grades. A claim about gaps, about content (messages,
+-- what held senders back), about traffic or about one-way delays rests only on captures whose grade
+-- allows it.
 select
     facts.run,
     facts.host,

@@ -2,6 +2,6 @@
 select
     run,
     host,
-    shift_ns,  -- its times are later than theirs by so much
+    shift_ns,  -- how much later its times are than theirs
 from clock_offsets
 where shift_ns <> 0

@@ -1,5 +1,5 @@
--- One row per pair of ends of TCP and UDP that is compared with Zeek's: its Community ID, version 1
--- with seed 0, by which other programs name flows. github.com/corelight/community-id-spec
+-- One row per TCP or UDP pair of ends that is compared with Zeek's: its Community ID, version 1
+-- with seed 0, by which other programs identify flows. github.com/corelight/community-id-spec
 with
 
 pairs as (
@@ -20,7 +20,7 @@ ends as (
     from pairs, unnest([low, high]) as of_pair (side)
 ),
 
--- Groups of IPv6 before and behind '::'
+-- Groups of IPv6 before and after '::'
 halves as (
     select
         *,
@@ -38,7 +38,7 @@ octets as (
                 then list_transform(
                     string_split(address, '.'), lambda x: printf('%02x', x::integer)
                 )
-            -- IPv4 within IPv6, as some programs write it, is left out.
+            -- IPv6 addresses that end in an IPv4 address in dotted form are left out.
             when not contains(address, '.')
                 then list_transform(
                     before
@@ -50,7 +50,7 @@ octets as (
     from halves
 ),
 
--- The end that is smaller, by address and then by port, comes first.
+-- The smaller end, by address and then by port, comes first.
 ordered as (
     select
         protocol,

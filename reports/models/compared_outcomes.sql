@@ -1,5 +1,5 @@
--- One row per run that counts and outcome, at the points where no run has an outcome of 0: only
--- those have a ratio to others.
+-- One row per run that counts and outcome, at the points where no run has an outcome of 0, as a
+-- ratio to 0 means nothing.
 select
     run_outcomes.app,
     run_outcomes.problem,

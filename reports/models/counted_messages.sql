@@ -1,4 +1,4 @@
--- One row per message between the sites (any, where there is one) that began within the time of its
+-- One row per message between the sites (all, where there is one) that began within the time of its
 -- run, in a capture whose grade allows claims on content.
 select
     messages.*,

@@ -1,4 +1,4 @@
--- One row per value that both engines have of a host's capture in the shown runs, and how often.
+-- One row per engine and value, with its count, of the shown runs' hosts that both engines read.
 -- Values are in base units: bytes, seconds, bit/s.
 with
 
@@ -86,7 +86,7 @@ every as (
         1
     from flow_rows
     union all
-    -- the middle of a bucket is its geometric mean
+    -- A bucket is represented by the geometric mean of its ends.
     select
         engine,
         run,

@@ -1,4 +1,4 @@
--- One row per run and address of a host: whose it is, and where that host is.
+-- One row per run and address of a host: the host, and its place.
 select
     hosts.run,
     hosts.host,

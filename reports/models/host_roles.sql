@@ -1,6 +1,6 @@
--- One row per run and host: the name under which it is added up with hosts of other runs of its
--- point. That is its own, if all of them name the same hosts; else its place, the site and the
--- number in it, because a cluster may give each run other nodes.
+-- One row per run and host: the name under which it is combined with hosts of the point's other
+-- runs: its own if all of these runs have the same hosts; else its site and its number there,
+-- because a cluster may give each run other nodes.
 with
 
 named as (

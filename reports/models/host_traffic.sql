@@ -1,5 +1,5 @@
--- One row per run, host, direction and bin: what it sent and received, at its own
--- capture point. What a host sends to itself it does both with.
+-- One row per run, host, direction and bin: what it sent and received, at its own capture point.
+-- What a host sends to itself is in both directions.
 with
 
 own as (

@@ -1,6 +1,6 @@
--- One row per run, connection and direction on the path, in the capture in which its packets
--- arrive: that of the receiver; where the receiver was not captured, the one there is. Stream
--- 'data' is the direction of a connection with more payload, 'replies' the other.
+-- One row per run, connection and direction on the path, from the capture of the receiver; if that
+-- was not captured, from the one that `flows` counts. Stream 'data' is the direction of a
+-- connection with more payload, 'replies' the other.
 with
 
 seen as (
@@ -33,7 +33,7 @@ final as (
         seen.packets,
         seen.wire_bytes,
         if(seen.payload_bytes = seen.largest, 'data', 'replies') as stream,
-        -- what the grade of the capture forbids is not counted
+        -- Captures whose grade forbids claims about gaps are not counted.
         coalesce(host_grades.has_gaps, true) as is_counted,
     from seen
     left join host_grades using (run, host)

@@ -1,5 +1,5 @@
--- One row per run, pair of sites and stretch of the run's time for which the link between them
--- stays as it is: as run.json asks for it, and then as each change of the emulator leaves it.
+-- One row per run, pair of sites and stretch of the run's time for which the link between them does
+-- not change: first as configured in run.json, then as each change by the emulator leaves it.
 with
 
 changed as (

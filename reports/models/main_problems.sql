@@ -1,4 +1,5 @@
--- One row per application: the problem that was swept, at most points; others are second sizes.
+-- One row per application: the problem that was swept, which has the most points; others are second
+-- sizes.
 with
 
 counted as (

@@ -2,7 +2,7 @@
 -- application (pingpong) measured it; the median over the repetitions.
 with
 
--- added latency is the round-trip time beyond the shortest one that was asked for
+-- Added latency is the RTT above the shortest configured one.
 bases as (
     select min(rtt_asked_ms) as rtt_ms
     from points

@@ -1,5 +1,5 @@
--- One row per application, problem and outcome: its median at the baseline, over the runs that
--- count, and that of its cost. It has no cost where it is 0 in one of them.
+-- One row per application, problem and outcome: the medians of its value and of its cost at the
+-- baseline, over the runs that count. The cost is null where the value is 0 in one of them.
 select
     app,
     problem,

@@ -1,10 +1,10 @@
--- As stg_throughput, with the bytes of packets that offloading merged spread over the time since
--- the one before of the same pair of addresses, at most over the shortest bin whose rate is known;
--- those of the first over all of that. What a host sends to itself stays where it is. `way`: as
--- `way_past` has it, of the host that captured it.
+-- As stg_throughput, but with the bytes of packets that offloading merged spread over the time
+-- since the previous merged packet of the same pair of addresses, at most over the shortest bin
+-- whose rate is known; those of the first packet over all of that bin. What a host sends to itself
+-- is not spread. `way`: see `way_past`, for the host that captured it.
 with
 
--- most captures have no such packet: all rows are then read once, and none is stored
+-- Most captures have no such packet: all rows are then read once, and none is stored.
 placed as not materialized (
     select
         bins.*,
@@ -13,7 +13,7 @@ placed as not materialized (
     left join hosts using (run, host)
 ),
 
--- a bin of less than half of the largest packet stays as it is
+-- A bin with less than half of the bytes of the largest packet is not spread.
 merged as (
     select
         placed.*,

@@ -1,4 +1,4 @@
--- One row per flow direction that counts and crosses between two places, with their names.
+-- One row per counted flow direction between two places, with their names.
 select
     flows.*,
     coalesce(senders.place, 'elsewhere') as from_site,

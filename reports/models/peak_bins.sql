@@ -1,8 +1,7 @@
--- One row per run, host and direction in its own capture: the bins that a peak may be taken
--- from, and the time of the run in them, as in `windows`. They are the bins of the tables; where
--- `shortest_bins` has a row, so many of these together as the shortest time takes whose rate is
--- known. Bins begin with that of the tables in which the run
--- does: bin 0 begins at `origin_ns`, the run in `first_bin`.
+-- One row per run, host and direction in its own capture: the bins from which a peak may be taken,
+-- and the run's time in them, as in `windows`. They are the bins of the tables or, where
+-- `shortest_bins` has a row, as many of these together as the shortest time needs. They are aligned
+-- with the table bin in which the run begins: bin 0 begins at `origin_ns`, the run in `first_bin`.
 with
 
 sized as (

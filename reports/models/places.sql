@@ -1,5 +1,5 @@
--- One row per run and host: between which places its traffic is wide-area traffic. A place
--- is a site; without sites every host is one. With one site only there is no such traffic.
+-- One row per run and host: its place. Traffic between places is wide-area traffic. A place is a
+-- site; without sites every host is a place. With one site only there is no wide-area traffic.
 with
 
 sites as (

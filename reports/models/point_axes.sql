@@ -1,5 +1,5 @@
--- One row per point of the sweep, without its label. Medians are of the runs that a figure
--- of traffic may use; of all runs, where none of the point's is one.
+-- One row per point of the sweep, without its label. Medians are over its valid runs without
+-- warm-ups; over all of its runs where it has none of these.
 with
 
 marked as (
@@ -18,7 +18,7 @@ measured as (
         min(run) as any_run,
         bool_or(is_baseline) as is_baseline,
         median(rtt_ms) as rtt_ms,
-        -- as measured, if it was in every run
+        -- the measured rate, if every run has one
         coalesce(
             if(bool_and(is_rate_measured), median(rate_mbit_s), null),
             any_value(rate_asked_mbit_s),

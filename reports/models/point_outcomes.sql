@@ -1,5 +1,5 @@
--- One row per point and outcome: its median over the runs that count, and that of its cost. It has
--- no cost where it is 0 in one of them.
+-- One row per point and outcome: the medians of its value and of its cost over the runs that count.
+-- The cost is null where the value is 0 in one of them.
 select
     app,
     problem,

@@ -1,6 +1,6 @@
--- One row per run that a figure of traffic may use, with its point. A run without a
--- completion time counts here, unlike in `sweep_points`; one beside which another application
--- ran does not, as its captures hold the packets of both.
+-- One row per run that a figure of traffic may use, with its point. Runs without a completion time
+-- are included, unlike in `sweep_points`; runs beside another application are not, because their
+-- captures contain the packets of both.
 select
     run,
     point,

@@ -1,5 +1,5 @@
--- One row per point of the sweep: every combination of the axes at which a run was made,
--- asked and measured, with a number and a label by what differs from the baseline.
+-- One row per point of the sweep: every combination of axis values at which a run was made,
+-- configured and measured, with a number and a label of the differences from the baseline.
 select
     point_axes.app,
     point_axes.problem,

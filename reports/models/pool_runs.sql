@@ -1,6 +1,6 @@
--- One row per run behind the distributions of a point: the runs that count are added up, whose
--- repetitions they are; where none counts, the one that is drawn. A run without a record stands
--- `alone`, under its name: it is not known to repeat another one.
+-- One row per run in the distributions of a point: the runs of `point_runs`, which are pooled as
+-- repetitions, and a shown run that is not one of them. A run without a record stands `alone`,
+-- under its name: it is not known to repeat another one.
 with
 
 final as (

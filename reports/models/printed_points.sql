@@ -1,4 +1,4 @@
--- One row per point, as the rows of figures have it: RTT and rate are rounded.
+-- One row per point as figures print it: RTT and rate are rounded.
 select
     * exclude (label) replace (
         round(rtt_ms, 4) as rtt_ms,

@@ -1,9 +1,9 @@
--- One row per run that counts, at points that differ in the number of ranks alone: the peak between
--- the sites, of all links and directions together and of the busiest direction. Runs of which no
--- peak is known, as packets were merged by offloading or have no time of their own, have none.
+-- One row per run that counts, at points that differ only in the number of ranks: the peak between
+-- the sites, of all links and directions together and of the busiest direction. A run has no row if
+-- its peak is unknown, because packets were merged by offloading or have no time of their own.
 with
 
--- ranks in all, of a host, and hosts of a site are three ways to have more of them
+-- Three axes change the number of ranks: ranks in total, ranks per host, and hosts per site.
 line as (
     select distinct own.point
     from axis_points as own

@@ -1,7 +1,7 @@
--- One row per run and outcome of its application and problem: what the run is judged by. The
--- completion time comes first; where no run reports anything, it stands alone. `cost` grows as the
--- outcome gets worse: of one of which more is better it is 1/value. A value of 0 has no
--- cost, because no ratio to it means anything.
+-- One row per run and outcome of its application and problem: the values by which the run is
+-- judged. The completion time comes first; where no run reports an outcome, it is the only one.
+-- `cost` grows as the outcome gets worse: where more is better, it is 1/value. A value of 0 has no
+-- cost, because a ratio to it means nothing.
 with
 
 listed as (
@@ -42,7 +42,7 @@ named as (
     from runs
     left join listed using (run)
     group by runs.app, runs.problem, listed.outcome
-    -- a run without any outcome names none where another run has one
+    -- The row of runs without an outcome is kept only if no run has one.
     qualify
         listed.outcome is not null
         or count(*) over (partition by runs.app, runs.problem) = 1

@@ -1,5 +1,5 @@
--- One row per run: payload between the sites (all, where there is one site), each packet once, and
--- how much of it UDP carried.
+-- One row per run: payload between the sites (all, where there is one site), each packet counted
+-- once, and how much of it UDP carried.
 select
     run,
     sum(payload_bytes) as payload_bytes,

@@ -1,6 +1,5 @@
--- One row per run: from the first to the last of its windows, and whether rates over it mean
--- anything. Captures alone last from the first packet to the last: what is shorter than a bin has
--- no rate.
+-- One row per run: the time from its first to its last window, and whether it has rates. Captures
+-- alone last from the first packet to the last: a time shorter than a bin has no rate.
 select
     run,
     min(start_ns) as start_ns,

@@ -1,7 +1,7 @@
--- One row per run: its point in the sweep, and whether a median may use it. `problem` is a label
--- of its `parameters`, which are JSON. Where no run says
--- anything of a sweep, they are captures alone: nothing shows that one repeats another, so that
--- each stands alone, as an application of its own that has the name of the run.
+-- One row per run: its point in the sweep, and whether a median may use it. `problem` is a label of
+-- its `parameters`, which are JSON. If no run belongs to a sweep, they are captures alone: nothing
+-- shows that one repeats another, so that each stands alone, as an application with the name of the
+-- run.
 with
 
 renamed as (
@@ -47,14 +47,14 @@ renamed as (
         ---------- booleans
         coalesce(baseline, false) as is_flagged,
         coalesce(warmup, false) as is_warmup,
-        -- a person's own captures need no run.json; a run of a plan does
+        -- A user's own captures need no run.json; a planned run does.
         coalesce(status, 'valid') = 'valid'
         or status = 'no record' and not coalesce(planned, false) as is_valid,
         coalesce(completion_s > 0, false) as is_timed,
         is_timed
         or len(list_filter(coalesce(outcomes, []), lambda one: one."value" >= 0)) > 0
             as is_judged,
-        -- else its captures hold another application's packets too
+        -- Else its captures contain another application's packets, too.
         run_axes.beside_app is null as is_alone,
     from stg_runs
     inner join run_axes on stg_runs.run = run_axes.run

@@ -1,6 +1,6 @@
--- One row per run: the host whose traffic is drawn. The first host of the second site, as the
--- paper's PC3; with one site only, the host with most traffic over all runs. Runs may have
--- other hosts: of those captured in a run it is the first in this order.
+-- One row per run: the host whose traffic is drawn. It is the first host of the second site, like
+-- the paper's PC3; with one site only, the host with the most traffic over all runs. Runs may have
+-- different hosts: the first captured one in this order is used.
 with
 
 sites as (
@@ -31,7 +31,7 @@ remote as (
     group by hosts.host
 ),
 
--- a folder of tables may lack the bins, or the flows
+-- A folder of tables may lack throughput or flows.
 seen as (
     select
         run,

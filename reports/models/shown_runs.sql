@@ -1,7 +1,7 @@
--- One row per application and problem: the run that is drawn, and why that one. The one at
--- the baseline whose completion time, or else its first outcome, is nearest to the median;
--- without any, the first. Of
--- captures alone those with most traffic, as many as a page has room for.
+-- One row per application and problem: the run that is drawn, and the reason. It is the run at the
+-- baseline whose completion time, or else first outcome, is nearest to the median; without any of
+-- these, the first run. Of captures alone, those with the most traffic are drawn, as many as a page
+-- has room for.
 with
 
 traffic as (
@@ -12,7 +12,7 @@ traffic as (
     group by run
 ),
 
--- Zeek's logs have flows without their throughput
+-- Zeek's logs give flows without throughput.
 with_traffic as (
     select run from host_totals
     union
@@ -23,7 +23,7 @@ with_traffic as (
     )
 ),
 
--- traffic of a run with a capture of grade D is not shown if there is another
+-- Traffic of a run with a capture of grade D is not shown if there is another run.
 grades as (
     select
         run,

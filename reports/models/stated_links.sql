@@ -1,5 +1,5 @@
--- One row per link between two sites that run.json states: as its `between` names the sites, and
--- with all that is asked of it.
+-- One row per link between two sites that run.json states: the sites as in its `between`, and all
+-- of its settings.
 with
 
 listed as (

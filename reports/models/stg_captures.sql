@@ -24,15 +24,15 @@ contract as (
         null::bigint as unverified_packets,
         null::bigint as unread_tcp_packets,
         null::bigint as unread_rdma_packets,
-        null::bigint as unread_subframes,    -- behind the first of their frame
+        null::bigint as unread_subframes,    -- after the first of their frame
         null::bigint as tunnelled_packets,
         null::bigint as fragments,
         null::bigint as super_packets,       -- merged by offloading
-        null::bigint as snapped_packets,     -- less captured than was on the wire
+        null::bigint as snapped_packets,     -- captured shorter than on the wire
         null::bigint as duplicate_packets,   -- copies of others, in no other count
         null::bigint as duplicate_bytes,
         null::bigint as distant_duplicate_packets,
-        null::bigint as reordered_packets,   -- put back into the order of time
+        null::bigint as reordered_packets,   -- put back into time order
         null::bigint as late_packets,        -- too late for that
         null::bigint as length_conflict_packets,
         null::bigint as times_out_of_range,
@@ -52,7 +52,7 @@ filled as (
     select * from file_captures
 ),
 
--- by the clock that most hosts of the run share
+-- Moves times to the clock that most hosts of the run share.
 shifted as (
     select
         filled.* replace (

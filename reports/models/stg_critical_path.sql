@@ -1,11 +1,11 @@
--- One row per piece of the critical path of a run, as the part of the host where the time passed
--- has it; columns that the files lack are null.
+-- One row per piece of the critical path of a run, from the folder of the host where the time
+-- passed; columns that the files lack are null.
 with
 
 contract as (
     select
         null::varchar as run,
-        null::varchar as host,            -- who computed or sent
+        null::varchar as host,            -- the host that computed or sent
         null::varchar as receiver,        -- null for computing
         null::bigint as step,
         null::varchar as part,

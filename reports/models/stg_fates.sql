@@ -1,11 +1,11 @@
--- One row per packet that some host captured, as the sender's part of the matched tables has it;
+-- One row per packet that some host captured, from the sender's folder of the matched tables;
 -- columns that the files lack are null.
 with
 
 contract as (
     select
         null::varchar as run,
-        null::varchar as host,            -- who sent it; who received it where nobody captured that
+        null::varchar as host,            -- the sender, else the receiver
         null::varchar as sender,
         null::varchar as receiver,
         null::varchar as protocol,

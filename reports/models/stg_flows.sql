@@ -25,15 +25,15 @@ contract as (
         null::bigint as payload_bytes,    -- by the headers' own lengths
         null::varchar as start,           -- 'syn' or 'midstream'
         null::varchar as "end",           -- 'fin', 'rst' or 'open'
-        null::bigint as outgoing_packets,     -- that the file marks as sent by the capturing host
-        null::bigint as ecn_capable_packets,  -- that a queue may mark
-        null::bigint as ce_packets,       -- that one marked
-        null::bigint as ece_packets,      -- that report marks to the other side
-        null::bigint as cwr_packets,      -- that answer that
+        null::bigint as outgoing_packets,     -- marked in the file as sent by the capturing host
+        null::bigint as ecn_capable_packets,  -- packets that a queue may mark
+        null::bigint as ce_packets,       -- packets that a queue marked
+        null::bigint as ece_packets,      -- packets that report marks to the other side
+        null::bigint as cwr_packets,      -- packets that answer such a report
         null::bigint as retransmitted_packets,
         null::bigint as retransmitted_bytes,  -- bytes sent again
         null::bigint as largest_packet_bytes,  -- of IP; merged by offloading, if above the MSS
-        null::integer as mss,             -- that it announced
+        null::integer as mss,             -- announced by the sender
         null::bigint as outside_window_packets,  -- segments that a receiver would not accept
         null::bigint as stray_syn_packets,
         null::bigint as stray_syn_ack_packets,
@@ -41,19 +41,19 @@ contract as (
         null::bigint as unseen_acked_bytes,  -- acknowledged, and in no packet of the capture
         null::bigint as window_probes,
         null::bigint as retransmitted_probes,  -- of retransmitted_packets: no loss
-        null::bigint as max_window_bytes,     -- that it advertised
+        null::bigint as max_window_bytes,     -- advertised by the sender
         null::bigint as max_in_flight_bytes,  -- sent and not acknowledged, at this capture point
         null::bigint as rtt_min_ns,       -- from the capture point to the receiver and back
         null::bigint as syn_packets,
         null::bigint as fin_packets,
         null::bigint as rst_packets,
-        -- time that each of these held the sender back; null for what is not TCP
+        -- time for which each of these held the sender back; null if not TCP
         null::bigint as app_limited_ns,
         null::bigint as sender_limited_ns,    -- its socket buffer
         null::bigint as receiver_limited_ns,  -- the window it was given
         null::bigint as network_limited_ns,
         null::bigint as unknown_limited_ns,   -- headers do not show which
-        -- of app_limited_ns: an answer was under way; and how many
+        -- the part of app_limited_ns in which an answer was under way, and the number of answers
         null::bigint as peer_wait_ns,
         null::bigint as peer_waits
     where false
@@ -65,7 +65,8 @@ filled as (
     select * from file_flows
 ),
 
--- a time outside every clock's range is as the other one; without another both are unknown
+-- A time outside the range of `time_ranges` takes the value of the other one; a flow with both
+-- outside is left out.
 bounded as (
     select
         * exclude (low_ns, high_ns),
@@ -94,7 +95,7 @@ renamed as (
                 as unknown_limited_ns,
             if(has_first and has_last, peer_wait_ns, null) as peer_wait_ns
         ),
-        -- by the clock that most hosts of the run share
+        -- on the clock that most hosts of the run share
         epoch_ns(if(has_first, first_time, last_time)) - coalesce(shift_ns, 0)
             as first_ns,
         epoch_ns(if(has_last, last_time, first_time)) - coalesce(shift_ns, 0)

@@ -24,7 +24,7 @@ filled as (
     select * from file_messages
 ),
 
--- by the clock that most hosts of the run share
+-- Moves times to the clock that most hosts of the run share.
 shifted as (
     select
         filled.* replace (

@@ -1,4 +1,4 @@
--- One row per packet that two hosts captured, as the sender's part of the matched tables has it;
+-- One row per packet that two hosts captured, from the sender's folder of the matched tables;
 -- columns that the files lack are null.
 with
 
@@ -9,7 +9,7 @@ contract as (
         null::varchar as receiver,
         null::varchar as protocol,
         null::bigint as packet_sent,
-        null::bigint as delay_ns,         -- by repaired clocks
+        null::bigint as delay_ns,         -- by corrected clocks
         null::bigint as delay_error_ns,
         null::bigint as queue_ns          -- above the least delay of the direction
     where false

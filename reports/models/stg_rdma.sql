@@ -1,4 +1,4 @@
--- One row per capture point and queue pair that packets of RDMA over UDP go to; columns that the
+-- One row per capture point and queue pair to which packets of RDMA over UDP go; columns that the
 -- files lack are null.
 with
 
@@ -22,8 +22,8 @@ contract as (
         null::bigint as read_requests,
         null::bigint as atomic_requests,
         null::bigint as lost_packets,     -- before the capture point
-        null::bigint as resent_packets,   -- with need
-        null::bigint as repeated_packets,     -- without
+        null::bigint as resent_packets,   -- sent again, missing or asked for
+        null::bigint as repeated_packets,     -- sent again without need
         null::bigint as out_of_order_packets,
         null::bigint as restarts,
         -- answers to what the other direction sent
@@ -32,7 +32,7 @@ contract as (
         null::bigint as rnr_nak_packets,
         null::bigint as other_nak_packets,
         null::bigint as cnp_packets,
-        null::bigint as ce_packets,       -- that a queue marked
+        null::bigint as ce_packets,       -- marked by a queue
         null::bigint as fecn_packets,
         null::bigint as becn_packets,
         null::bigint as rtt_samples,

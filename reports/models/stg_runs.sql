@@ -17,10 +17,10 @@ contract as (
         ---------- outcome
         null::timestamptz_ns as start,
         null::timestamptz_ns as "end",
-        null::double as completion_s,    -- as the application says
+        null::double as completion_s,    -- as the application reports it
         null::struct(
             "name" varchar, unit varchar, better varchar, "value" double
-        )[] as outcomes,                 -- the others
+        )[] as outcomes,                 -- the other outcomes
         null::varchar as status,         -- 'valid', 'invalid', 'failed'
         null::varchar as reason,
         null::struct("name" varchar, site varchar, address varchar)[] as hosts,

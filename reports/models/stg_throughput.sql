@@ -21,7 +21,7 @@ filled as (
     select * from file_throughput
 ),
 
--- by the clock that most hosts of the run share, as whole bins
+-- Moves times to the clock that most hosts of the run share, by whole bins.
 shifted as (
     select
         filled.* replace (

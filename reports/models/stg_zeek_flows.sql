@@ -1,5 +1,5 @@
 -- One row per host, connection and direction of Zeek's conn.log; columns that the files lack are
--- null. Beside a capture these are compared with its flows; without one they are the flows.
+-- null. If the host also has a capture, they are compared with its flows; else they are the flows.
 with
 
 contract as (

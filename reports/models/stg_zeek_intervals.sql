@@ -1,4 +1,4 @@
--- As stg_intervals, of what flowsweep's script for Zeek counted beside a capture.
+-- As stg_intervals, but counted by flowsweep's script for Zeek beside a capture.
 with
 
 contract as (

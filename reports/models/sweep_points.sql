@@ -10,7 +10,7 @@ final as (
         buffer_bytes,
         bool_or(has_baseline_buffer) as has_baseline_buffer,
         x_asked,
-        ---------- the axis carries what was measured, if it was in every run
+        ---------- the measured value of the axis, if every run has one
         coalesce(
             case
                 when bool_and(is_x_measured) filter (is_used)

@@ -1,10 +1,9 @@
--- One row per outcome, run and axis on whose line through the baseline it lies: its slowdown,
--- how many times worse the outcome is.
--- A line varies one axis and keeps the others at the baseline; each size of the
--- socket buffer makes a line of its own.
+-- One row per outcome, run and axis whose line through the baseline contains the run: its slowdown,
+-- which is how many times worse the outcome is. A line varies one axis and keeps the others at the
+-- baseline; each size of the socket buffer makes a line of its own.
 with
 
--- A queue that follows from rate and RTT is no axis of its own.
+-- A queue size that follows from rate and RTT is not an axis.
 queues as (
     select
         app,

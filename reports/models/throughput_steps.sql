@@ -1,7 +1,7 @@
 -- One row per point, host in its own capture and direction (in or out), or direction between two
 -- sites, width of the bins, and step of the distribution of throughput over the time of all runs of
--- the point, silence included. Of bins so short that the rate of one of the runs is not known there
--- is none.
+-- the point, silence included. Bins so short that the rate is unknown in one of the runs have no
+-- rows.
 with
 
 named as (
@@ -41,7 +41,7 @@ totals as (
     group by key
 ),
 
--- Rate 0 is a bucket too. Numbers are grouped quicker than names.
+-- Rate 0 is a bucket too. Grouping by numbers is faster than by names.
 summed as (
     select
         totals.series,

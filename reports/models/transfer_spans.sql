@@ -1,5 +1,5 @@
--- One row per transfer, with the part of the run's time for which it was under way. Where the run's
--- time is not known, it lasts until its last transfer has ended.
+-- One row per transfer: the part of the run's time for which it was under way. A run of unknown
+-- length lasts until its last transfer has ended.
 with
 
 lengths as (

@@ -1,6 +1,6 @@
--- One row per point at which the ways between the sites are not all alike: a way back of its own,
--- an access line, or links of other rates. A figure that does not look up which way a packet or
--- a transfer took then has no one rate to hold it against.
+-- One row per point at which the directions between the sites differ: an asymmetric link, an access
+-- line, or links of different rates. There, a figure that does not know the direction of a packet
+-- or transfer has no single rate to compare it with.
 select distinct points.point
 from wan_limits as limits
 inner join runs using (run)

@@ -1,6 +1,6 @@
--- One row per direction as in `wan_directions` and bin at which the bytes of the window
--- change that ends there: the window is as wide as a step and moves bin by bin over the time
--- of the run, so that bytes enter it at their bin and leave it a step later.
+-- One row per direction (see `wan_directions`) and bin at which the bytes in a sliding window
+-- change. The window ends at that bin, is one step wide and moves bin by bin over the time of the
+-- run: bytes enter it at their bin and leave it a step later.
 with
 
 moved as (

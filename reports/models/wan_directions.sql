@@ -1,5 +1,5 @@
--- One row per run and direction between two places, with a number: that is joined and sorted
--- quicker than three names.
+-- One row per run and direction between two places, with a number, which is faster to join and sort
+-- than three names.
 with
 
 found as (

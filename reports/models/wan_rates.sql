@@ -1,6 +1,6 @@
--- Rates between places, over a window of a step that moves bin by bin, so that they do not
--- depend on where steps begin. One row per sum of directions as in `wan_sums` and stretch of time
--- for which the bytes of the window stay the same, silent ones left out.
+-- Rates between places over a window one step wide that moves bin by bin, so that they do not
+-- depend on where steps begin. One row per sum of directions (see `wan_sums`) and stretch of time
+-- with constant bytes in the window; silent stretches are left out.
 with
 
 members as (
@@ -14,7 +14,7 @@ members as (
     inner join wan_steps as steps using (run)
 ),
 
--- most sums are of one direction, whose changes stand as they are
+-- Most sums have one direction, whose changes need no summing.
 summed as (
     select
         members.sum_id,

@@ -1,6 +1,6 @@
--- One row per run with packets between two places that offloading merged or that have no time of
--- their own, and place they go from or to, and one for all together (null): the shortest time whose
--- rate is known, and whether a peak over a step is (`is_peak_known`).
+-- One row per run of `wan_shortest` and place at an end of its directions, and one for all places
+-- together (null): the shortest time whose rate is known, and whether the peak over a step is known
+-- (`is_peak_known`).
 with
 
 ends as (

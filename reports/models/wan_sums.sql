@@ -1,6 +1,6 @@
 -- One row per run and sum of directions: one direction between two places, all that a place sends
 -- (`to_site` is null), all that a place receives (`from_site` is null), and all together (both are
--- null). Sums of the same directions, as there are many between two places only, have one `sum_id`.
+-- null). Sums of the same directions, which are frequent with only two places, share one `sum_id`.
 with
 
 summed as (

@@ -1,7 +1,7 @@
--- One row per run, direction between two places and bin in which a packet was sent, from
--- the capture of the host that sent it; where that was not captured, of the receiver.
--- Addresses of no captured host are 'elsewhere', if no sites are known. `bin` counts from the
--- first bin of the run's time; bins before and after that time are here too.
+-- One row per run, direction between two places and bin in which a packet was sent, from the
+-- capture of the host that sent it; where that was not captured, from the receiver's. If no sites
+-- are known, addresses of no captured host are 'elsewhere'. `bin` counts from the first bin of the
+-- run's time; bins before and after that time are included.
 with
 
 pairs as (
