@@ -1,5 +1,5 @@
--- One row per connection that our parser and Zeek both saw at a host, or one of them: what each
--- counted, and the class of the first difference.
+-- One row per connection that our parser, Zeek or both saw at a host: what each counted, and the
+-- class of the first difference.
 select
     run,
     host,

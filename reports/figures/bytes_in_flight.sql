@@ -1,4 +1,4 @@
--- One row per application, problem, point and direction between two places: most bytes that a
+-- One row per application, problem, point and direction between two places: the most bytes that a
 -- connection had in flight, beside its receiver's window and the bandwidth-delay product.
 with
 
@@ -26,7 +26,7 @@ by_run as (
         to_site,
         count(*) as connections,
         max(max_in_flight_bytes) as in_flight_bytes,
-        -- of several with as much in flight the largest
+        -- the largest window of those with equal bytes in flight
         arg_max(
             max_window_bytes,
             row(max_in_flight_bytes, coalesce(max_window_bytes, 0))
@@ -54,7 +54,7 @@ final as (
     select
         points.* exclude (label),
         by_point.* exclude (point),
-        -- Mbit/s times ms are 125 bytes
+        -- 1 Mbit/s times 1 ms is 125 bytes.
         rounded(
             coalesce(points.rate_mbit_s, points.rate_asked_mbit_s)
             * coalesce(points.rtt_ms, points.rtt_asked_ms)

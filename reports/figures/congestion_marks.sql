@@ -2,7 +2,7 @@
 -- congestion mark, those that a queue marked, and how the hosts answered; medians over runs.
 with
 
--- Marks are set on the way: the capture nearest to the receiver knows most of them.
+-- Marks are set on the way: the capture nearest to the receiver has most of them.
 by_capture as (
     select
         run,
@@ -11,7 +11,7 @@ by_capture as (
         coalesce(receiver, dst_ip) as receiver,
         sum(ecn_capable_packets) as capable,
         sum(ce_packets) as marked,
-        -- AccECN's counter hides those of a flow: then the sum is not known
+        -- A flow with AccECN's counter has no such count: the sum is then unknown.
         bool_or(protocol = 'tcp' and ece_packets is null) as has_counter,
         if(has_counter, null, sum(ece_packets)) as echoes,
         if(has_counter, null, sum(cwr_packets)) as answers,
@@ -40,7 +40,7 @@ run_sums as (
         forward.receiver,
         forward.capable,
         forward.marked,
-        -- of what the sender sent: the receiver sends them back
+        -- Echoes of the sender's marked packets come from the receiver.
         backward.echoes,
         forward.answers,
     from by_pair as forward

@@ -1,4 +1,4 @@
--- One row per application, problem and point at which a TCP flow went beside a transfer:
+-- One row per application, problem and point at which a TCP flow shared the path with a transfer:
 -- what each got, and what TCP gets at such a point alone and beside another TCP transfer.
 with
 

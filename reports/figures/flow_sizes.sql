@@ -1,7 +1,7 @@
 -- One row per flow direction of the runs that count: payload and duration, and the share of the
--- flows of its point and direction that are at most so large. Of a run with more than 2,000 of
--- them, or of an application with more than 50,000: one row per cell of 1/8 decade of size and
--- 1/6 decade of duration, with the number of flows in it.
+-- flows of its point and direction that are at most as large. For a run with more than 2,000 of
+-- them, or an application with more than 50,000: one row per cell of 1/8 decade of size and 1/6
+-- decade of duration, with the number of flows in it.
 with
 
 chosen as (
@@ -48,7 +48,7 @@ cells as (
         count(*) as flows,
         if(is_cell, null, any_value(src_ip || ':' || src_port)) as source,
         if(is_cell, null, any_value(dst_ip || ':' || dst_port)) as destination,
-        -- the middle of a cell is its geometric mean
+        -- A cell is represented by the geometric mean of its flows.
         case
             when not is_cell then any_value(payload_bytes)::double
             when min(payload_bytes) = 0 then 0.0
@@ -70,7 +70,7 @@ cells as (
     group by point, alone, run, direction, is_cell, cell
 ),
 
--- of each row the share at its own size, as exact as the rows are
+-- the share at the size of each row, as exact as the rows are
 counted as (
     select
         {

@@ -1,5 +1,5 @@
--- One row per outcome and tried point of the plane of RTT and rate, and one per place where a
--- line of equal slowdown crosses between two of them that are neighbours in one of the two.
+-- One row per outcome and tried point of the plane of RTT and rate, and one per place where a line
+-- of equal slowdown crosses between two of these points that are neighbours in RTT or rate.
 with
 
 bases as (

@@ -1,5 +1,5 @@
--- One row per application, problem and point whose runs measure the speed of transfers: the content
--- of all transfers of a run together, and where it came from and went to.
+-- One row per application, problem and point whose runs measure the speed of transfers: the goodput
+-- of all transfers of a run together, and the source and target of the data.
 with
 
 by_run as (
@@ -54,7 +54,7 @@ final as (
             rounded(goodput_mbit_s_min) as goodput_mbit_s_min,
             rounded(goodput_mbit_s_max) as goodput_mbit_s_max
         ),
-        -- of both directions where both are used
+        -- the share of both directions if both are used
         if(
             points.point in (select uneven.point from uneven_points as uneven),
             null,

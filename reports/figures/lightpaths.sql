@@ -1,9 +1,9 @@
--- One row per application, problem, point, pair of sites and number of lightpaths: for
--- which share of the time so many are enough. A lightpath carries its rate both ways, so
--- the demand of a moment is that of the busier direction.
+-- One row per application, problem, point, pair of sites and number of lightpaths: the share of the
+-- time for which that number is enough. A lightpath carries its rate both ways, so the demand of a
+-- moment is that of the busier direction.
 with
 
--- one link of the baseline; between these two sites, or of the experiment
+-- the rate of one link between these two sites at the baseline
 scales as (
     select
         runs.app,
@@ -17,7 +17,7 @@ scales as (
     group by all
 ),
 
--- One row per point and pair of places, with a number: that is joined and sorted quicker.
+-- One row per point and pair of places, with a number, which is faster to join and sort.
 pairs as (
     select
         row_number() over (
@@ -66,8 +66,8 @@ pairs as (
             and seen.site_b = scales.site_b
 ),
 
--- Directions, and all that a site sends or receives, that came near to what carries them. More
--- of them may have been wanted.
+-- Directions, and all that a site sends or receives, that came near their capacity. The demand may
+-- have been higher.
 filled as (
     select distinct
         points.point,
@@ -84,7 +84,7 @@ filled as (
     where
         seen.peak_mbit_s > 0.8 * coalesce(
             limits.limit_mbit_s,
-            -- without a word of links in run.json
+            -- if run.json states no links
             if(
                 seen.from_site is null or seen.to_site is null,
                 null,
@@ -111,7 +111,7 @@ filled_pairs as (
             )
 ),
 
--- Among millions of demands names are looked up once.
+-- Looks names up once per run, not for each of millions of demands.
 pairs_of_runs as (
     select
         point_runs.run,
@@ -132,7 +132,7 @@ demands as (
     group by pairs_of_runs.pair_id, demands.mbit_s
 ),
 
--- A run counts for the pairs of places that it has: it may be one of other hosts.
+-- A run counts for the pairs of places that it has: runs may have different hosts.
 places_of_runs as (
     select distinct
         run,
@@ -203,7 +203,7 @@ measured as (
     inner join quantiles using (pair_id)
 ),
 
--- what offloading merged passes for more than the wire carried in a shorter time
+-- Over a shorter time, merged packets look like more than the wire carried.
 merged as (
     select
         pairs_of_runs.pair_id,
@@ -222,7 +222,7 @@ merged as (
 needs as (
     select
         pairs.pair_id,
-        -- a rounding error needs no further lightpath
+        -- A rounding error does not need another lightpath.
         ceil(demands.mbit_s / pairs.lightpath_mbit_s - 1e-9)::bigint
             as lightpaths,
         sum(demands.held_ns)::bigint as held_ns,
@@ -231,7 +231,7 @@ needs as (
     group by pairs.pair_id, lightpaths
 ),
 
--- one is listed always: it may be enough
+-- One lightpath is always listed, as it may be enough.
 listed as (
     select * from needs
     union all

@@ -1,15 +1,14 @@
--- One row per application, problem and point: what held the TCP senders back, as shares
--- of the time from the first data to the last acknowledgement of each flow direction
--- between the sites. A direction weighs as much as its payload: one that is open and carries
--- nothing holds nothing back.
+-- One row per application, problem and point: what held the TCP senders back, as shares of the time
+-- from the first data to the last acknowledgement of each flow direction between the sites. A
+-- direction is weighted by its payload, so that an open one that carries nothing has no weight.
 --
--- While an answer is under way a sender waits for the other side. Of that the other host took
--- what its own application took in its own capture, as far as it did not wait itself; the
--- network took the rest: the smallest RTT for each answer, the payload at the link's rate, and
--- behind both queues and windows.
+-- While an answer is under way, a sender waits for the other side. The other host's part of that is
+-- the time that its own application took, by its own capture and without its own waits. The
+-- network's part is the rest: the smallest RTT for each answer, then the payload at the link's
+-- rate, then queues and windows.
 with
 
--- Tables of older parsers share all of the time out among four.
+-- Tables of older parsers divide all of the time among four causes.
 counted as (
     select
         *,
@@ -59,7 +58,7 @@ judged as (
         and flows.payload_bytes > 0
 ),
 
--- a pair of ports that several connections used is not taken apart
+-- Pairs of endpoints that several connections used are left out.
 others as (
     select
         run,
@@ -79,7 +78,8 @@ others as (
 waits as (
     select
         judged.*,
-        -- the network's at least; without a handshake the smallest RTT may hold work of the host
+        -- The network's part is at least this. Without a handshake the smallest RTT may include
+        -- work of the host.
         least(
             judged.wait_ns,
             coalesce(
@@ -88,7 +88,7 @@ waits as (
                 0
             )
         ) as rtt_ns,
-        -- nothing is known where the other host was not captured
+        -- 0 if the other host was not captured, as nothing is known of it.
         least(judged.wait_ns - rtt_ns, coalesce(others.own_ns, 0)) as peer_ns,
         greatest(
             coalesce(
@@ -138,7 +138,7 @@ summed as (
         sum(sending_ns) filter (unknown_because is null) as sending_ns,
         sum(payload_bytes) filter (unknown_because is not null)
             as refused_bytes,
-        -- payload that was sent in one moment waited for nothing
+        -- Payload that was sent in a single moment waited for nothing.
         sum(payload_bytes) filter (unknown_because is null and sending_ns > 0)
             as explained_bytes,
         sum(payload_bytes::double * unexplained_ns / sending_ns)
@@ -180,7 +180,7 @@ payload as (
     group by point_runs.point
 ),
 
--- how much of its rate the busier direction between two sites used, over the time of a run
+-- the share of its rate that the busiest direction between two sites used, over the time of a run
 used as (
     select
         points.point,

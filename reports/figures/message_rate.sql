@@ -1,6 +1,6 @@
--- One row per application, problem and point: messages between the sites, by the second,
--- and their sizes. A message counts if it began within the time of the run. Numbers are
--- lower bounds: writes that were queued together are one message.
+-- One row per application, problem and point: messages per second between the sites, and their
+-- sizes. A message counts if it began within the time of the run. Numbers are lower bounds: writes
+-- that were queued together are one message.
 with
 
 pools as (
@@ -58,7 +58,7 @@ listed as (
     inner join pools using (run)
 ),
 
--- of both directions
+-- Both directions are added up.
 counted as (
     select
         {
@@ -84,7 +84,7 @@ sizes as (
     group by series
 ),
 
--- hosts whose captures lack some packets, or are left out
+-- numbers of captures that lack some packets, or are left out
 doubts as (
     select
         pools.point,

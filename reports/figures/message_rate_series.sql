@@ -1,5 +1,5 @@
 -- One row per application, problem, point and step of the time since the start of the work: how
--- many messages between the sites began in it, by the second.
+-- many messages per second between the sites began in it.
 with
 
 pooled as (
@@ -7,9 +7,9 @@ pooled as (
         pool_runs.point,
         pool_runs.alone,
         series.*,
-        -- the runs of a point are added up step by step; other points may have other steps
+        -- The runs of a point are added up step by step, so they share the widest step.
         max(series.step_ns) over one_pool as wide_ns,
-        -- what is left behind the last whole step belongs to it, if it is less than half of one
+        -- A rest of less than half a step belongs to the last whole step.
         greatest((series.length_ns + wide_ns // 2) // wide_ns, 1) as all_steps,
         if(count(*) over one_pool = 1, series.run, null) as only_run,
     from message_series as series
@@ -18,7 +18,7 @@ pooled as (
     window one_pool as (partition by pool_runs.point, pool_runs.alone)
 ),
 
--- a run that has ended is not silent: it has no more steps
+-- A run that has ended is not silent: it has no more steps.
 grid as (
     select
         point,
@@ -97,7 +97,7 @@ counted as (
         any_value(only_run) as run,
         step,
         any_value(wide_ns) as wide_ns,
-        -- of the last step that of the longest run; a longer run goes on in the next one
+        -- The end of the last step is that of the longest run.
         max(end_ns) as end_ns,
         count(*) as runs,
         sum(messages)::bigint as messages,

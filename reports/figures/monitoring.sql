@@ -1,6 +1,6 @@
 -- One row per application, problem, point, host and direction (or direction between two sites), and
--- width of a window: the most, the 99 % quantile and the mean of the throughput that a monitor with
--- such windows shows of the same traffic.
+-- width of a window: the peak, the 99 % quantile and the mean of the throughput that a monitor with
+-- such windows shows for the same traffic.
 with
 
 seen as (
@@ -22,7 +22,7 @@ seen as (
     inner join pool_runs using (run)
     left join host_roles using (run, host)
     where
-        -- of shorter times no rate is known
+        -- The rate over shorter times is unknown.
         not throughput.is_short
         and width_ns in (
             throughput.bin_ns,

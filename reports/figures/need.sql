@@ -1,4 +1,5 @@
--- One row per outcome with a limit in the experiment file, and point: whether it is kept there.
+-- One row per outcome with a limit in the experiment file, and point: whether the limit is kept
+-- there.
 with
 
 final as (

@@ -1,6 +1,5 @@
--- One row per application, problem, point and direction between two hosts: how long packets were
--- under way, how much of that above the least, and the rate of the slowest link on the way; medians
--- over runs.
+-- One row per application, problem, point and direction between two hosts: one-way delays, their
+-- excess over the least, and the rate of the bottleneck link; medians over runs.
 with
 
 judged as (
@@ -18,7 +17,8 @@ judged as (
             and path_delays.receiver = receiving.host
 ),
 
--- A delay that no capture can claim is null; the time in queues does not depend on clocks' offsets.
+-- A delay that the captures do not support is null; the time in queues does not depend on clock
+-- offsets.
 delays as (
     select
         * replace (

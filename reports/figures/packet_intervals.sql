@@ -1,7 +1,7 @@
 -- One row per application, problem, point, stream and 1/20 decade of the gaps between consecutive
--- packets of a flow on the path between the sites, where it arrived. Stream 'data' is the
--- direction of a connection with more payload, 'replies' the other. The row with high_us = 0
--- counts equal time stamps. The shares at predicted places are of the finer buckets of the tables.
+-- packets of a flow on the path between the sites, where it arrived. Stream 'data' is the direction
+-- of a connection with more payload, 'replies' the other. The row with high_us = 0 counts equal
+-- time stamps. The shares near predicted gaps come from the finer buckets of the tables.
 with
 
 pools as (
@@ -47,7 +47,7 @@ buckets as (
     inner join pool_runs using (run)
 ),
 
--- a bucket belongs to the 1/20 decade of its middle; -1000 is of equal time stamps
+-- A bucket belongs to the 1/20 decade of its middle; -1000 stands for equal time stamps.
 counted as (
     select
         series,
@@ -78,12 +78,12 @@ frames as (
     group by all
 ),
 
--- gaps of the predicted places: of full frames back to back, of the RTT
+-- predicted gaps: between full frames back to back, and the RTT
 predicted as (
     select
         frames.series,
-        -- 1514 bytes at the rate of the link, where both ways have it; small packets back to back
-        -- are much closer, and how close depends on each
+        -- 1514 bytes at the rate of the link, if all directions have the same; small packets back
+        -- to back are much closer, and how close depends on their sizes
         if(
             uneven.point is null and coalesce(frames.mean_bytes >= 1514 / 2, true),
             1514 * 8 / nullif(points.rate_mbit_s, 0),
@@ -99,7 +99,7 @@ predicted as (
     left join uneven_points as uneven on points.point = uneven.point
 ),
 
--- a bucket belongs as a whole, or only in part: the true share is from one to the other
+-- A bucket may lie in a range wholly or partly: the true share lies between the two counts.
 labels as (
     select
         series,

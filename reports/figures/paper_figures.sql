@@ -1,4 +1,4 @@
--- One row per value of a figure or table of a paper that is drawn, with ours where it is here.
+-- One row per drawn value of a figure or table of a paper, with ours where there is one.
 select
     items.paper,
     items.item,
@@ -10,7 +10,7 @@ select
     items.unit,
     items.scale,
     rounded(items.published * items.scale) as published,
-    -- what counts something else has no place beside it
+    -- A value of another quantity is not shown beside the paper's.
     if(items.aside = 'other quantity', null, rounded(own.ours)) as ours,
 from paper_items as items
 inner join experiment_papers using (paper)

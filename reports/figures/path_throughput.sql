@@ -2,7 +2,7 @@
 -- over the run, and the goodput in it, along every axis that was varied.
 with
 
--- of what is on the wire, payload that was not sent before
+-- the share of wire bytes that is payload sent for the first time
 shares as (
     select
         run,
@@ -45,7 +45,7 @@ final as (
         rounded(by_point.throughput_mbit_s_min) as throughput_mbit_s_min,
         rounded(by_point.throughput_mbit_s_max) as throughput_mbit_s_max,
         rounded(by_point.goodput_mbit_s) as goodput_mbit_s,
-        -- what the link carries, where one rate holds for all of it
+        -- the capacity of the link, if all directions have the same rate
         if(
             points.point in (select uneven.point from uneven_points as uneven),
             null,

@@ -1,5 +1,5 @@
--- One row per application, problem and number of ranks: the peak between the sites that fewer ranks
--- predict, beside what was measured, and the lightpaths that it needs.
+-- One row per application, problem and number of ranks: the peak between the sites as fewer ranks
+-- predict it, the measured one, and the lightpaths that it needs.
 with
 
 measured as (
@@ -14,7 +14,7 @@ measured as (
     group by app, problem, ranks
 ),
 
--- of the runs that were measured or predict
+-- over the runs that were measured or predict
 shortest as (
     select
         app,

@@ -1,5 +1,5 @@
--- One row per value that a paper of this experiment states, with ours where it is here, and the
--- verdict by the rule that stands beside it.
+-- One row per value that a paper of this experiment states, with ours where there is one, and the
+-- verdict by the rule of the value.
 with
 
 compared as (
@@ -16,7 +16,7 @@ compared as (
             and items.key = own.key
 ),
 
--- values of which one other of the group stands on the wrong side, by more than a tie
+-- values whose order with another value of the group is wrong, by more than a tie
 crossed as (
     select distinct
         one.paper,
@@ -43,7 +43,7 @@ judged as (
         one.ours >= one.at_least as is_above,
         one.ours <= one.at_most as is_below,
         ---------- same shape
-        -- a value has no shape beside itself
+        -- A value has no shape relative to itself.
         if(
             one.key = one.shape_to,
             null,

@@ -2,7 +2,7 @@
 -- lost and sent again, what the receiver answered, and round-trip times; medians over runs.
 with
 
--- Packets are lost and marked on the way: the capture nearest to the receiver knows most of them.
+-- Packets are lost and marked on the way: the capture nearest to the receiver shows most of that.
 by_pair as (
     select
         run,
@@ -29,7 +29,7 @@ by_pair as (
 run_sums as (
     select
         forward.* exclude (naks, congestion_notifications),
-        -- of what the sender sent: the receiver answers it
+        -- Answers to the sender's packets come from the receiver.
         backward.naks,
         backward.congestion_notifications,
     from by_pair as forward

@@ -1,5 +1,5 @@
--- One row per point of an application whose links change while it runs at some point: how long it
--- takes, and how much of links it has for that.
+-- One row per point of an application whose links change while it runs at some point: its
+-- completion time, and the link capacity that it has during that time.
 with
 
 totals as (

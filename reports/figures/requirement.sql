@@ -55,7 +55,7 @@ bins as (
     )
 ),
 
--- the busier direction of the host that is shown of the shown run
+-- both directions of the shown host in the shown run
 traffic as (
     select
         shown_runs.app,
@@ -116,7 +116,7 @@ grades as (
     group by runs.app, runs.problem
 ),
 
--- of runs whose hosts stand at several sites; a host of no known site counts as apart
+-- Only runs with hosts at several sites; a host of unknown site counts as apart.
 crossings as (
     select
         runs.app,
@@ -183,7 +183,7 @@ final as (
         baselines.buffer_bytes,
         limits.* exclude (app, problem, outcome),
         busier.direction as busier_direction,
-        -- of a time without a peak that is known
+        -- Packets without a time of their own leave the peak unknown.
         if(busier.is_borrowed, null, rounded(busier.peak_mbit_s)) as peak_mbit_s,
         if(busier.is_borrowed, null, rounded(busier.p99_mbit_s)) as p99_mbit_s,
         rounded(busier.mean_mbit_s) as mean_mbit_s,

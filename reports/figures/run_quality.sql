@@ -6,7 +6,7 @@ unexplained as (
     select
         run,
         sum(abs(unexplained_frames))::bigint as unexplained_frames,
-        -- known of a run where it is known of each direction
+        -- known for a run if it is known for each direction
         if(
             count(unexplained_packets) = count(*),
             sum(abs(unexplained_packets))::bigint,

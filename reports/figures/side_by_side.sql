@@ -1,5 +1,5 @@
 -- One row per outcome, axis of names and point with another name than the baseline: its median
--- beside that of the point that has the baseline's name and all else alike.
+-- beside that of the point with the baseline's name and everything else equal.
 with
 
 named as (

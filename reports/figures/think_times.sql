@@ -31,7 +31,7 @@ counted as (
     from listed
 ),
 
--- once for each run
+-- Each run counts once, although it has a row per bucket.
 overlapping as (
     select
         series,

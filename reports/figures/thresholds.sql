@@ -34,7 +34,7 @@ final as (
         noise,
         round(spread, 5) as spread,
         noise_reason,
-        -- one digit of a percent is printed: fewer decimals would be rounded twice
+        -- A percentage with one decimal is printed: fewer decimals here would round twice.
         round(drift, 9) as drift,
         round(drift_low, 9) as drift_low,
         round(drift_high, 9) as drift_high,

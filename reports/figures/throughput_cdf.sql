@@ -39,7 +39,7 @@ select
     if(placed.bins >= 10000, p9999_mbit_s, null) as p9999_mbit_s,
 from printed_points as points
 inner join placed using (point)
--- one table has all widths: 10 ms, 100 ms, 1 s; or the least that there is, where that is wider
+-- The table has bins of 10 ms, 100 ms and 1 s, or only the narrowest ones where these are wider.
 where placed.bin_ns <= greatest(1_000_000_000, placed.least_ns)
 order by
     app, problem, is_baseline desc, point, run, bin_ms, host, from_site, to_site,

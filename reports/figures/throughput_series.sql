@@ -1,6 +1,6 @@
--- One row per application, problem, direction and pixel column of the shown host's
--- throughput: the maximum of the column's bins, and their mean with empty ones. What it sent
--- and received before and after the time of the run has a row each.
+-- One row per application, problem, direction and pixel column of the shown host's throughput: the
+-- maximum of the column's bins, and their mean with empty ones. Traffic before and after the time
+-- of the run has a row each.
 with
 
 runs_shown as (
@@ -10,8 +10,8 @@ runs_shown as (
         shown_runs.run,
         peak_bins.* exclude (run, end_ns),
         runs.stands_alone,
-        -- captures alone last from the first packet to the last: what is shorter than a bin has no
-        -- mean rate, and a packet with a coarse stamp passed within the time until the next stamp
+        -- Captures alone last from the first packet to the last. A time shorter than a bin has no
+        -- mean rate, and a packet with a coarse stamp passed before the next stamp.
         case
             when not runs.stands_alone then peak_bins.length_ns
             when peak_bins.end_ns - peak_bins.start_ns >= peak_bins.bin_ns
@@ -27,7 +27,7 @@ runs_shown as (
     where peak_bins.bins > 0
 ),
 
--- of captures alone the long silences are cut out, by whole bins
+-- In captures alone, long silences are cut out by whole bins.
 cuts as (
     select
         runs_shown.run,
@@ -44,7 +44,7 @@ cuts as (
     where runs.stands_alone and from_bin < to_bin
 ),
 
--- what lies between two cuts; without a cut all of the time
+-- the stretches between cuts; without a cut, all of the time
 stretches as (
     select
         run,
@@ -75,7 +75,7 @@ stretches as (
     window one_way as (partition by run, direction order by begin_bin)
 ),
 
--- 400 columns: a figure of half width has as many pixels
+-- 400 columns: as many as the pixels of a figure of half width
 chosen as (
     select
         runs_shown.*,
@@ -119,7 +119,7 @@ edges as (
     from grid
 ),
 
--- the first of the bins of the tables stands for the moment
+-- Each bin has the start of its first bin in the tables.
 bins as (
     select
         runs_shown.run,
@@ -171,7 +171,7 @@ reduced as (
         max(bin) as last_busy_bin,
         max(mbit_s) as max_mbit_s,
         sum(wire_bytes)::bigint as wire_bytes,
-        -- of equal bins the first
+        -- the first of equal bins
         arg_max(bin_start_ns, (mbit_s, -bin_start_ns)) as max_at_ns,
         count(*) as busy_bins,
     from placed
@@ -199,9 +199,9 @@ all_columns as (
     select * from outside
 ),
 
--- Without a mean: a run that is shorter than a bin, and one whose few bins reach so far beyond its
--- ends that the mean of its own time exceeds their busiest. All bytes of a capture alone are its
--- own, also those of a merged packet that are spread over the time before it.
+-- A run has no mean if it is shorter than a bin, or if its few bins reach so far beyond its ends
+-- that the mean over its own time exceeds the busiest bin. All bytes of a capture alone belong to
+-- it, also those of a merged packet that are spread over the time before it.
 means as (
     select
         run,

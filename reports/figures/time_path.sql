@@ -1,5 +1,4 @@
--- One row per valid run whose captures were put together: what the time of its critical path is
--- made of.
+-- One row per valid run whose captures were matched: the parts of the time on its critical path.
 with
 
 final as (

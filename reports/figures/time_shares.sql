@@ -1,11 +1,11 @@
 -- One row per application, problem and point: what the completion time is made of, mean over the
 -- runs.
 --
--- The critical path takes what a host did for the consequence of what had arrived last. Where that
--- is right, a run computes as long on its path as the runs at the baseline do, however far the
--- hosts are apart. What it computes more, as where work moves to other hosts, is not explained. If
--- it computes less, as much of the network's time passed while hosts computed anyway: that is not
--- explained either, and taken from the network's parts in proportion.
+-- The critical path takes what a host did as the consequence of what had arrived last. Where that
+-- is right, a run computes as long on its path as the baseline's runs do, however far the hosts are
+-- apart. Additional computing, as where work moves to other hosts, is not explained. If it computes
+-- less, the same amount of the network's time passed while hosts computed anyway: that is not
+-- explained either, and is taken from the network's parts in proportion.
 with
 
 paths as (
@@ -51,7 +51,7 @@ compared as (
         + paths.queueing_s
         + paths.recovery_s
         + paths.propagation_s as network_s,
-        -- without anything to compare with, all is taken as it is
+        -- Without a run to compare with, computing is taken as it is.
         if(
             paths.point = bases.point or paths.not_explained_s > 0,
             paths.computing_s,

@@ -1,5 +1,5 @@
--- One row per application, problem and point: what the host that is shown of each run
--- received and sent, and what all hosts sent; medians over the valid runs of the point.
+-- One row per application, problem and point: what the shown host of each run received and sent,
+-- and what all hosts sent; medians over the valid runs of the point.
 with
 
 own as (
@@ -17,7 +17,7 @@ own as (
     group by flows.run
 ),
 
--- a packet with a stamp coarser than a bin passed within the time until the next stamp
+-- A packet with a stamp coarser than a bin passed before the next stamp.
 coarse as (
     select
         run,
@@ -26,7 +26,7 @@ coarse as (
     group by run
 ),
 
--- of a capture alone from its first packet to its last
+-- A capture alone lasts from its first packet to its last.
 lengths as (
     select
         run_windows.run,
@@ -42,7 +42,7 @@ lengths as (
         on run_windows.run = windows.run and shown_hosts.host = windows.host
 ),
 
--- what is shorter than a bin has no rate
+-- A time shorter than a bin has no rate.
 spans as (
     select
         lengths.run,
@@ -82,7 +82,7 @@ by_point as (
     group by point_runs.point
 ),
 
--- one for each application and problem
+-- one row per application and problem
 bases as (
     select
         points.app,

@@ -1,5 +1,5 @@
--- One row per valid run, rank that receives and hundredth of the run's time: how many transfers
--- were under way to the rank.
+-- One row per valid run, receiving rank and hundredth of the run's time: how many transfers were
+-- under way to the rank.
 with
 
 placed as (

@@ -1,7 +1,7 @@
--- One row per valid run, direction between two sites and column of the time: what was sent
--- over the wide-area link; with mean, quantiles and peak over the whole run. What was sent
--- before and after the time of the run has a row each, so that the bytes of all rows are
--- those of the captures.
+-- One row per valid run, direction between two sites and column of the time: what was sent over the
+-- wide-area link; with mean, quantiles and peak over the whole run. What was sent before and after
+-- the time of the run has a row each, so that the bytes of all rows add up to those of the
+-- captures.
 with
 
 chosen as (
@@ -26,7 +26,7 @@ edges as (
         grid.* exclude (run),
         grid.begin_step * chosen.step_bins as begin_bin,
         least(grid.end_step * chosen.step_bins, chosen.bins) as end_bin,
-        -- of captures alone the long silences are cut out, where something follows
+        -- In captures alone, a long silence is cut out if something follows it.
         grid.is_silence and chosen.stands_alone and grid.end_step < chosen.steps
             as is_cut,
         if(is_cut, end_bin - begin_bin, 0) as silent_bins,

@@ -1,4 +1,4 @@
--- The hosts at each site, and what was moved of the map: streams, files and time of a run of the
+-- The hosts at each site, and the transfer of the map: streams, files and time of a run at the
 -- baseline.
 with
 

@@ -1,5 +1,5 @@
--- Over the shorter path, over that over the longer one: memory to memory or, of files, disk to
--- disk.
+-- Throughput over the shorter path, divided by that over the longer one: memory to memory or, for
+-- files, disk to disk.
 with
 
 paired as (

@@ -6,7 +6,7 @@ select
 from figure_monitoring
 where
     app = (
-        -- of the two names the later one
+        -- the later of the two names
         select max(app)
         from points
         where app in ('lambda', 'long')

@@ -7,7 +7,7 @@ from figure_goodput as own
 inner join figure_monitoring as seen using (app, problem, point)
 where
     own.app = (
-        -- of the two names the later one
+        -- the later of the two names
         select max(app)
         from points
         where app in ('lambda', 'long')

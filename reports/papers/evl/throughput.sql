@@ -1,4 +1,4 @@
--- Transfers without loss and with nothing beside them, by path: over the baseline's link, and over
+-- Transfers without loss and without other traffic, by path: over the baseline's link, and over
 -- TeraGrid's own where its rate was swept.
 with
 
@@ -27,7 +27,7 @@ named as (
             own.rate_asked_mbit_s = base.rate_asked_mbit_s
             or (own.rtt_asked_ms = 56.2 and own.rate_asked_mbit_s = 96)
         )
-        -- what the full sweep sends more slowly on purpose
+        -- transfers that the full sweep sends more slowly on purpose
         and not contains(own.problem, 'start_mbit_s 20')
 )
 

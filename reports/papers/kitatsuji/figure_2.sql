@@ -1,4 +1,4 @@
--- How the throughput of the shown host goes over the time of the run that is drawn.
+-- The throughput of the shown host over the time of the run that is drawn.
 with
 
 ends as (

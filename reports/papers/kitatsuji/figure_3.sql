@@ -25,7 +25,7 @@ still as (
     group by app, direction
 ),
 
--- of those bins of N Queens that are not silent, by tenths of the largest throughput
+-- the bins of N Queens that are not silent, by tenths of the largest throughput
 bands as (
     select
         round(steps.mbit_s / most.mbit_s, 1) as band,
@@ -59,7 +59,7 @@ group by app, direction
 union all
 select
     app,
-    -- of both directions, each of which adds up to 1
+    -- The shares of each of the two directions add up to 1.
     sum(step_share) filter (mbit_s between 20 and 50)
     / count(distinct direction),
 from steps

@@ -1,4 +1,4 @@
--- The share of intervals between packets back to back, and which one it is.
+-- The share of intervals between packets back to back, by application and RTT.
 select
     concat_ws(' ', app, if(is_baseline, 'short', 'long')) as key,
     any_value(back_to_back_share) as ours,

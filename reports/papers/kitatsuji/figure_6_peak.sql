@@ -1,4 +1,4 @@
--- The share of Jigsaw's intervals that lie about the RTT.
+-- The share of Jigsaw's intervals that are close to the RTT.
 select
     if(is_baseline, 'short', 'long') as key,
     any_value(near_rtt_share) as ours,

@@ -1,5 +1,5 @@
--- Completion time at the slowest rate, over that of the baseline, of applications of which one was
--- tried that lies below the paper's severe deterioration.
+-- Completion time at the slowest rate, over that of the baseline, of applications that were tried
+-- at a rate below the paper's severe deterioration.
 select
     swept.app as key,
     arg_min(swept.slowdown, swept.rate_asked_mbit_s) as ours,

@@ -1,6 +1,6 @@
--- Traffic of the shown host at the baseline. The problem of an application that takes longest
--- stands beside the larger of the paper, the next beside the smaller; those of LU have its sizes,
--- and each of its iterations sends the same and takes as long.
+-- Traffic of the shown host at the baseline. The problem of an application that takes longest is
+-- compared with the paper's larger one, the next with the smaller one; LU's problems have the
+-- paper's sizes, and each of its iterations sends the same and takes as long.
 with
 
 own as (

@@ -18,7 +18,7 @@ crossed as (
     group by app, deterioration
 )
 
--- the ends of the paper's range are one value of ours
+-- Both ends of the paper's range are compared with one value of ours.
 select
     concat_ws(' ', app, value) as key,
     ours,

@@ -1,4 +1,4 @@
--- The links that were asked for: the slowest rate of one, the baseline's, and two together.
+-- The configured links: the slowest rate of one, the baseline's, and two together.
 select
     'internet' as key,
     if(

@@ -1,5 +1,5 @@
--- The supernova farm whose lightpath is given back and asked for again, beside the farm that has it
--- all the time, and beside the one over the Internet.
+-- The supernova farm that gives its lightpath back and requests it again, beside the farm that has
+-- it all the time, and beside the one over the Internet.
 with
 
 times as (

@@ -19,7 +19,7 @@ rates as (
     where is_baseline and app = 'modelcheck'
 ),
 
--- the size of message with most bytes
+-- the message size that carries the most bytes
 sizes as (
     select arg_max(bytes, total_bytes) as bytes
     from (

@@ -34,7 +34,7 @@ times as (
     where app = 'supernova'
 ),
 
--- between the first and the last quarter of the transfers, over the slow link
+-- The transfers between the first and the last quarter, over the slow link.
 middle as (
     select median(duration_s) as middle_s
     from jobs

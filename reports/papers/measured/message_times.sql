@@ -1,6 +1,6 @@
--- Seconds of a message of `pingpong`, one way, by the names of the runs that were kept: half of
--- what each repetition took. It is up to 1 % more than what the application measures, as its start
--- and end are in it.
+-- Seconds of a message of `pingpong`, one way, by the names of the runs that were kept: half of the
+-- time of each repetition. It is up to 1 % more than the application measures, because it includes
+-- start and end.
 with
 
 reported as (

@@ -1,4 +1,4 @@
--- Times of 4 MB by the model with what the paper states; see transfer_errors.
+-- Times of 4 MB by the model with the paper's parameters; see transfer_errors.
 select
     latency_ms::integer::varchar as key,
     median(stated_s) as ours,

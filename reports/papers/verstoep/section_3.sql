@@ -1,4 +1,4 @@
--- The least RTT of the flows between two sites at the baseline, as their captures show it.
+-- The least RTT of the flows between two sites at the baseline, from their captures.
 select
     concat_ws(
         ' ',

@@ -1,4 +1,4 @@
--- The completion time of Awari over the slowest link, over that over the baseline's.
+-- The completion time of Awari with the slowest link, divided by that with the baseline's.
 select
     'all' as key,
     arg_min(completion_s, rate_asked_mbit_s)

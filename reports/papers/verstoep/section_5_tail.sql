@@ -1,4 +1,4 @@
--- The share of what the optimisations save of Awari's ranks' time that is time in synchronisation.
+-- The share of synchronisation in the rank time that the optimisations save Awari.
 with
 
 times as (

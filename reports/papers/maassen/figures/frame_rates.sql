@@ -27,7 +27,7 @@ final as (
         count(*) as runs,
         sum(by_run.frames)::bigint as frames,
         median(by_run.frame_bytes)::bigint as frame_bytes,
-        -- from the first to the last are one fewer intervals than frames
+        -- There is one interval fewer than frames.
         round(median((by_run.frames - 1) / by_run.span_s), 4) as frames_s,
         round(min((by_run.frames - 1) / by_run.span_s), 4) as frames_s_min,
         round(max((by_run.frames - 1) / by_run.span_s), 4) as frames_s_max,

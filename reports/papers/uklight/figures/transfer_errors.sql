@@ -1,8 +1,8 @@
--- One row per cell of the UKLight tables that was measured: how far off it is. Only of a link
--- of 300 Mbit/s, which is what the paper had.
+-- One row per cell of the UKLight tables that was measured: how far off it is. Only for a link of
+-- 300 Mbit/s, as in the paper.
 with
 
--- 4 MB without loss: the row on which our base round-trip time and window were chosen
+-- 4 MB without loss: the row by which our base RTT and window were chosen
 compared as (
     select
         times.*,

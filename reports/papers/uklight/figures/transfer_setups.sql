@@ -1,6 +1,5 @@
--- One row per set-up of TCP and emulator under which cells of the UKLight tables with loss or
--- with jitter were measured, and size of the message: how far off they are. Only of a link of
--- 300 Mbit/s.
+-- One row per set-up of TCP and emulator with which cells of the UKLight tables with loss or jitter
+-- were measured, and size of the message: how far off they are. Only for a link of 300 Mbit/s.
 with
 
 cells as (
