@@ -4,7 +4,7 @@ BIN := .venv/bin
 PAPERS := kitatsuji das3 uklight lambdastream
 CAPTURED_DEMO := workflows/experiments/captured/demo.yaml
 FUZZ_SECONDS ?= 60
-# Where it is set, each of thousands of starts of flowsweep in the tests compiles its modules anew.
+# If set, each of the thousands of flowsweep processes in the tests compiles its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help build demo papers notebook docs live test test-rust test-beside test-alone fuzz trials bench truth check clippy check-text audit
@@ -47,7 +47,7 @@ test: build ## Every test but the longest, which `make truth` runs
 	@status=0; $(MAKE) --no-print-directory --keep-going --jobs 2 test-rust test-beside || status=1; \
 	$(MAKE) --no-print-directory test-alone || status=1; exit $$status
 
-# Many of the tests beside them wait: these take what is left of the cores, and no job slots of make.
+# Many of the tests that run beside these wait: these use the idle cores, and no job slots of make.
 test-rust:
 	@status=0; env -u MAKEFLAGS -u MFLAGS PROPTEST_RNG_SEED=2006 \
 	nice .config/cargo test --workspace --locked --quiet >.venv/test-rust.log 2>&1 || status=1; \

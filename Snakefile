@@ -15,8 +15,8 @@ include: "workflows/rules/report.smk"
 
 
 onstart:
-    # Held until this process ends. Two at once would each take what the other one is writing for
-    # the work of a killed start.
+    # Held until this process ends. Two processes at once would each mistake the other's unfinished
+    # files for those of a killed one.
     try:
         claim(Path(RESULTS))
     except FlowsweepError as error:
@@ -30,9 +30,9 @@ onstart:
             logger.info(note)
         for line in kinds.warnings(RUN_PLAN.values()):
             logger.warning(line)
-    # A limit of jobs in a time span (its default is 100 a second) makes Snakemake 9.27 look
-    # at everything that is ready once more a second for each job that it has started: after
-    # 25 runs that took 13 % of a core from the emulated hosts.
+    # With a limit on the job rate (its default is 100 per second), Snakemake 9.27 checks all ready
+    # jobs one more time per second for each job that it has started: after 25 runs that took 13 %
+    # of a core from the emulated hosts.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
 
@@ -41,5 +41,5 @@ rule all:
     default_target: True
     input:
         rules.report.output,
-        # Asked for by name: Snakemake does not miss what only led to a report that is there.
+        # Requested explicitly: Snakemake does not notice a missing input of an existing report.
         lambda wildcards: records() if RUN_PLAN else [],

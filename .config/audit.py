@@ -1,9 +1,9 @@
 """Audits what flowsweep depends on: licences, sources, and known faults of versions.
 
-Crates by `cargo deny` and its policy, deny.toml; Python packages of every requirements.lock by
-`pip-audit`; whether a digest locks the image that the container begins with. What a missing program
-or the network does not let us ask is skipped, with the reason.
-Exit code 1 where something was found.
+`cargo deny` checks crates by the policy in deny.toml, and `pip-audit` the Python packages of every
+requirements.lock; the stages of the container must agree on one digest of their base image. An
+audit whose program or network is missing is skipped, with the reason.
+The exit code is 1 if something was found.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DENY = "cargo-deny", "cargo install --locked cargo-deny"
 PIP_AUDIT = "pip-audit", "pipx install pip-audit"
-#: Folders with locks of others.
+#: Folders with the locks of other projects.
 LEFT_OUT = {".venv", "target", ".cargo-home", "node_modules"}
 
 
 def main() -> int:
-    """Runs all audits; says in a line what each came to."""
+    """Runs all audits; prints the result of each on a line."""
     found = images((ROOT / "Containerfile").read_text(encoding="utf-8"))
     found |= has(*DENY) and crates()
     if has(*PIP_AUDIT):
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def images(text: str) -> bool:
-    """Whether the stages of a Containerfile begin with different versions of an image."""
+    """Returns whether the stages of a Containerfile begin with different versions of an image."""
     locked: dict[str, set[str]] = {}
     for image in sorted({*re.findall(r"^FROM +([^ \n]+)", text, re.MULTILINE)}):
         name, _, digest = image.partition("@")
@@ -43,7 +43,7 @@ def images(text: str) -> bool:
     for name, digests in locked.items():
         about = f"digest of the image {name}"
         if digests == {""}:
-            # Only a registry knows it, or an engine that has the image.
+            # Only a registry, or an engine that has the image, knows the digest.
             skip(about, "Containerfile names none; `docker buildx imagetools inspect "
                  f"{name}` prints it: write FROM {name}@sha256:...")  # fmt: skip
         else:
@@ -52,7 +52,7 @@ def images(text: str) -> bool:
 
 
 def crates() -> bool:
-    """Whether the crates of Cargo.lock break the policy."""
+    """Returns whether the crates of Cargo.lock break the policy."""
     found = False
     for checks in (["licenses", "bans", "sources"], ["advisories"]):
         name = f"crates: {', '.join(checks)}"
@@ -67,7 +67,7 @@ def crates() -> bool:
 
 
 def packages(lock: Path) -> bool:
-    """Whether a package of a lock has a known fault."""
+    """Returns whether a package of a lock has a known fault."""
     name = f"packages of {lock.relative_to(ROOT)}"
     done = run("pip-audit", "--disable-pip", "--require-hashes", "-r", lock, "--format", "json")
     try:
@@ -75,7 +75,7 @@ def packages(lock: Path) -> bool:
     except (ValueError, KeyError):
         skip(name, "the database of advisories cannot be asked")
         return False
-    # Exit code 0 also where the database knows none of them.
+    # The exit code is 0 even if the database knows none of the packages.
     unknown = [one["name"] for one in listed if "skip_reason" in one]
     if unknown:
         skip(f"{len(unknown)} of {len(listed)} {name}", "the database does not know them")
@@ -87,7 +87,7 @@ def packages(lock: Path) -> bool:
 
 
 def has(program: str, remedy: str) -> bool:
-    """Whether a program is there; if not, prints what is skipped."""
+    """Returns whether a program is installed; if not, prints what is skipped."""
     if shutil.which(program):
         return True
     skip(program, f"it is not installed: {remedy}")
@@ -100,7 +100,7 @@ def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def report(name: str, *, is_found: bool, text: str) -> bool:
-    """Says what an audit came to; returns whether it found something."""
+    """Prints the result of an audit; returns whether it found something."""
     print(f"audit: {name}: {'FOUND' if is_found else 'nothing found'}", flush=True)
     if is_found:
         print(text.strip(), file=sys.stderr)
@@ -108,7 +108,7 @@ def report(name: str, *, is_found: bool, text: str) -> bool:
 
 
 def skip(name: str, reason: str) -> None:
-    """Says what was not audited."""
+    """Prints what was not audited."""
     print(f"audit: {name}: skipped: {reason}", flush=True)
 
 

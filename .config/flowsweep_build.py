@@ -1,4 +1,4 @@
-"""The build backend: maturin, and before it what maturin does not know of.
+"""The build backend: maturin, after the steps that maturin does not know.
 
 A wheel also holds the content of the repository (`flowsweep.content` finds it) and three things
 that cargo compiles: the capture agent, the link emulator, and the kernels of the workloads. They
@@ -35,7 +35,7 @@ def build_wheel(
     config_settings: dict[str, Any] | None = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """A wheel with everything in it."""
+    """Builds a wheel with everything in it."""
     _begin()
     for name in CONTENT:
         _copy(ROOT / name, SHARE / name)
@@ -52,7 +52,7 @@ def build_editable(
     config_settings: dict[str, Any] | None = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """A wheel that points to this checkout; `make build` compiles the programs."""
+    """Builds a wheel that points to this checkout; `make build` compiles the programs."""
     _begin()
     name: str = maturin.build_editable(wheel_directory, config_settings, metadata_directory)
     return name
@@ -61,7 +61,7 @@ def build_editable(
 def prepare_metadata_for_build_wheel(
     metadata_directory: str, config_settings: dict[str, Any] | None = None
 ) -> str:
-    """Names and requirements, before anything is compiled."""
+    """Writes the names and requirements, before anything is compiled."""
     _begin()
     name: str = maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
     return name
@@ -79,7 +79,7 @@ def build_sdist(*_: object) -> str:
 
 
 def _begin() -> None:
-    """An empty folder of data, and the Rust toolchain that `make build` may have put here."""
+    """Empties the data folder, and uses the Rust toolchain of `make build` if there is one."""
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
     if (ROOT / ".cargo-home/bin/cargo").exists():
@@ -98,7 +98,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _compiled() -> dict[str, Path]:
-    """Programs and kernels by the name of their file, as cargo tells where it put them."""
+    """Compiles programs and kernels; returns their paths by file name, as cargo reports them."""
     words = ["cargo", "build", "--release", "--locked", "--message-format=json-render-diagnostics"]
     packages = ("flowsweep-capture", "flowsweep-wan", "flowsweep-kernels")
     words += [word for package in packages for word in ("--package", package)]

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Prepares a checkout: system packages, Rust toolchain, .venv with the locked packages.
-# Quick when nothing is missing. Says in one line each thing that it installs.
+# Quick when nothing is missing. Prints one line for whatever it installs.
 #
-#   .config/prepare.sh [build|test|bench|notebook|docs|slurm|live]   the others also want what only they use
+#   .config/prepare.sh [build|test|bench|notebook|docs|slurm|live]   all but build also install what only they use
 set -eu
 cd "$(dirname "$0")/.."
 purpose=${1:-build}
@@ -62,15 +62,15 @@ if ! new_enough "$(python)" 2>/dev/null; then
     say "remedy: install one and run again with PYTHON=/path/to/python3"
     exit 2
 fi
-# The browser is for tests alone, and some distributions package it in a way that a
-# container cannot install; the tests that need it say so when they are skipped.
+# Only tests use the browser, and some distributions package it in a way that a container cannot install; tests that
+# need it say so when they are skipped.
 if [ "$purpose" = test ] && ! have chromium && [ "$(id -u)" = 0 ] && have apt-get; then
     say "installing chromium (for the tests of the report)"
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium \
         >/dev/null 2>&1 || say "chromium cannot be installed: its tests will be skipped"
 fi
 
-# Slurm likewise. Its services are for machines that are nodes: none is started, now or at boot.
+# The same for Slurm. Only nodes need its services: none is started, now or at boot.
 if [ "$purpose" = test ] && ! have slurmctld && [ "$(id -u)" = 0 ] && have apt-get; then
     say "installing slurm-wlm and munge (for the tests of the testbed slurm)"
     if .config/without_services.sh env DEBIAN_FRONTEND=noninteractive \
@@ -79,7 +79,7 @@ if [ "$purpose" = test ] && ! have slurmctld && [ "$(id -u)" = 0 ] && have apt-g
     else say "slurm-wlm cannot be installed: its tests will be skipped"; fi
 fi
 
-# A benchmark leaves out the peers that are not there, and says so.
+# A benchmark leaves out missing peers, and says so.
 if [ "$purpose" = bench ] && [ "$(id -u)" = 0 ] && have apt-get; then
     for package in ethtool iperf3 tcpdump softflowd tcptrace tshark zstd; do
         have "$package" && continue
@@ -123,7 +123,7 @@ case $purpose in slurm | test) locked workflows/profiles/slurm/requirements.lock
 if [ "$purpose" = test ]; then locked tests/engines/requirements.lock .venv/.requirements-engines; fi
 
 # --- DuckDB for a page, from npm -----------------------------------------------------
-# Not a part of what `make build` needs: a report carries it where it was asked for alone.
+# `make build` does not need it: only reports with --live contain it.
 live() {
     lock=.config/live/package-lock.json; target=.venv/share/flowsweep
     cmp -s "$lock" "$target/.live" && return

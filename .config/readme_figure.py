@@ -1,4 +1,4 @@
-"""The report of `make demo` to the figure of the README, in a light and a dark version.
+"""Makes the figure of the README from the report of `make demo`, in light and dark.
 
 .venv/bin/python .config/readme_figure.py results/demo/report.html reports
 """

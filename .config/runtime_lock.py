@@ -1,8 +1,8 @@
-"""Prints the part of requirements.lock, with its hashes, that flowsweep needs where it is used.
+"""Prints the part of requirements.lock, with its hashes, that flowsweep needs at run time.
 
     .venv/bin/python .config/runtime_lock.py [EXTRA...]
 
-What an extra needs is asked of the packages installed in this environment.
+The requirements of an extra come from the packages installed in this environment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def needed(extras: Iterable[str]) -> set[str]:
-    """The names of all packages that the project needs with these extras."""
+    """Returns the names of all packages that the project needs with these extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pending = [Requirement(f"{project['name']}[{','.join(extras)}]")]
     seen: set[tuple[str, str]] = set()
@@ -48,7 +48,7 @@ def needed(extras: Iterable[str]) -> set[str]:
 
 
 def entries(text: str) -> dict[str, list[str]]:
-    """The entries of a lock by package: of one there may be several, each for some Pythons."""
+    """Returns the entries of a lock by package; one may have several, for different Pythons."""
     found: dict[str, list[str]] = {}
     for entry in re.findall(r"^[A-Za-z0-9][^\n]*(?:\n[ ]+[^\n]*)*", text, re.MULTILINE):
         name = canonicalize_name(entry.partition("==")[0].partition("[")[0])
@@ -57,7 +57,7 @@ def entries(text: str) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Fails where the lock lacks a package."""
+    """Prints the entries; fails if the lock lacks a package."""
     locked = entries((ROOT / "requirements.lock").read_text(encoding="utf-8"))
     for name in sorted(needed(sys.argv[1:])):
         print("\n".join(locked[name]))

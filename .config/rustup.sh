@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts rustup and a toolchain into RUSTUP_HOME and CARGO_HOME: rustup-init of one version, and the Rust of one
-# release, whose list of files is known. rustup checks what it downloads by the checksums in that list.
+# Puts rustup and a toolchain into RUSTUP_HOME and CARGO_HOME: one version of rustup-init and one release of Rust, both
+# checked by SHA-256. rustup checks its downloads by the checksums in the release's list of files.
 set -eu
 version=1.29.0
 rust=1.95.0

@@ -3,8 +3,8 @@
 #
 #   .config/without_services.sh COMMAND...
 #
-# A policy that somebody else made is left alone. Ours is removed at the end, by whatever signal; should
-# this be killed with SIGKILL, the policy allows everything from then on, and the next one removes it.
+# A policy that somebody else made is left alone. Ours is removed at the end, whatever the signal. After SIGKILL the
+# policy stays, but allows everything, and the next run of this script removes it.
 set -eu
 policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 mark="# Made by flowsweep's .config/without_services.sh"
@@ -24,7 +24,7 @@ if ! [ -e "$policy" ] || grep -qsF "$mark" "$policy"; then
     printf '#!/bin/sh\n%s\nkill -0 %s 2>/dev/null && exit 101\nexit 0\n' "$mark" $$ >"$policy"
     chmod 755 "$policy"
 fi
-# In the background, so that a signal does not wait for its end.
+# In the background, so that a signal does not wait for the command to end.
 "$@" &
 child=$!
 wait "$child" && status=0 || status=$?

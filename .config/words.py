@@ -33,7 +33,7 @@ PROSE = {
     r"\bso it is that\b": "leave it out",
     r"in ever wider": "over longer",
 }
-#: A declaration of a name in JavaScript, Rust and SQL; comments are cut off before.
+#: A declaration of a name in JavaScript, Rust and SQL; comments are removed first.
 DECLARED = {
     ".js": re.compile(r"\b(?:const|let|function)\s+(\w+)"),
     ".rs": re.compile(r"\b(?:let(?: mut)?|fn|struct|enum|mod|for)\s+(\w+)"),
@@ -43,7 +43,7 @@ COMMENTS = {".js": r"//.*", ".rs": r"//.*", ".sql": r"--.*"}
 
 
 def main() -> int:
-    """Prints each finding with its place; 1 if there is one."""
+    """Prints each finding with its place; returns 1 if there is one."""
     listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True)
     paths = [Path(name) for name in listed.stdout.split() if Path(name).is_file()]
     own = Path(__file__).resolve()
@@ -64,7 +64,7 @@ def main() -> int:
 
 def _prose(text: str) -> Iterator[tuple[int, str]]:
     for pattern, better in PROSE.items():
-        # A phrase may go on in the next line of a comment.
+        # A phrase may continue in the next line of a comment.
         for match in re.finditer(pattern.replace(" ", r"\s+(?:#|//+!?|--)?\s*"), text):
             yield text.count("\n", 0, match.start()) + 1, f'"{match[0]}"; write {better}'
 

@@ -1,14 +1,14 @@
 # A point of the sweep to a captured run: run.json, one capture per host.
 #
-# One rule for each set of hosts that take part: Snakemake wants the names of all outputs.
+# One rule for each set of hosts that take part, because Snakemake needs the names of all outputs.
 for hosts, run_ids in RUNS_OF_HOSTS.items():
 
     rule:
         name:
             f"capture_on_{len(hosts)}_hosts"
         output:
-            # update(): Snakemake leaves what is there, and `flowsweep run` decides. A run
-            # that ended while Snakemake was killed is complete and is not made again.
+            # update(): Snakemake keeps existing files, and `flowsweep run` decides. A run that
+            # ended while Snakemake was killed is complete and is not made again.
             record=update(f"{RUNS_FOLDER}/{{run_id}}/run.json"),
             captures=[
                 update(f"{RUNS_FOLDER}/{{run_id}}/{host}.pcap.zst") for host in hosts
@@ -23,7 +23,7 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
         priority: lambda wildcards: 1000000 - [*planned()].index(wildcards.run_id)
         # A testbed that cannot be set up is tried once more; then the sweep stops.
         retries: 1
-        # A job of Slurm makes a block of runs, one after the other: see profiles/slurm.
+        # A Slurm job makes a block of runs, one after the other: see profiles/slurm.
         group:
             "block" if EXPERIMENT.testbed.kind == "slurm" else None
         resources:
@@ -33,7 +33,7 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
             slurm_extra="'--exclusive'",
         params:
             output=lambda wildcards: f"{RUNS_FOLDER}/{wildcards.run_id}",
-            # Only what decides the outcome: an edited title does not run it again.
+            # Only what decides the outcome: an edited title does not repeat the run.
             spec=lambda wildcards: planned()[wildcards.run_id].spec_hash(),
             experiment=EXPERIMENT_FILE,
         message:
@@ -47,7 +47,7 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
 
 if EXPERIMENT.refine:
 
-    # The points of a further pass, once the runs before it are there. What was chosen stays.
+    # Chooses the points of a further pass once the runs before it exist. A choice is final.
     checkpoint refine:
         input:
             lambda wildcards: [

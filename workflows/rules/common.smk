@@ -31,8 +31,8 @@ use_own_programs()
 quieten(logger, lists_jobs=lambda: workflow.dryrun)
 tell_remedies(logger)
 
-# Runs take all of the testbed, the analysis one hundredth: a reader-writer lock.
-# Without a limit Snakemake ignores the resource without a word, so one is made here.
+# Runs take all of the testbed, the analysis one hundredth: a reader-writer lock. Snakemake silently
+# ignores a resource without a limit, so the limit is set here.
 if "testbed" not in workflow.global_resources:
     workflow.register_resource("testbed", 100)
 
@@ -48,12 +48,12 @@ except FlowsweepError as error:
 if OF_ANOTHER:
     logger.warning(printing.visible(OF_ANOTHER))
 SOURCE = results.source(EXPERIMENT, Path(RESULTS))
-# All tables are younger than it: those of another experiment are made anew.
+# All tables are newer than this file, so those of another experiment are made again.
 MADE_FROM = f"{RESULTS}/{results.TABLES_MARK}/{results.digest(SOURCE)}"
 
 if EXPERIMENT.captured is None:
     RUNS_FOLDER = f"{RESULTS}/runs"
-    # With the points of the passes of refinement that were chosen when it was killed.
+    # Includes the points of refinement passes that were chosen before the workflow was killed.
     RUN_PLAN = known_plan(EXPERIMENT_FILE, Path(RUNS_FOLDER))
     RUN_NAMES = {}
     RUNS_OF_HOSTS = {}
@@ -82,7 +82,7 @@ else:
         }
     except (FlowsweepError, OSError) as error:
         raise WorkflowError(printing.visible(str(error)))
-    # A wildcard is a run's name as paths spell it, in which no character has a meaning.
+    # A wildcard is a run's name as encoded in paths, which has no special characters.
     RUN_NAMES = {names.encode(run): run for run in CAPTURED}
     CAPTURES = {run_id: CAPTURED[run] for run_id, run in RUN_NAMES.items()}
     if not any(CAPTURES.values()):
@@ -133,10 +133,10 @@ def listed():
     )
 
 
-# By `--sdm apptainer` the analysis is that of an image. Runs are not: they need what this machine,
-# or its scheduler, lets them do.
+# With `--sdm apptainer` the analysis runs in an image. Runs do not: they need the rights that this
+# machine, or its scheduler, gives them.
 CONTAINER = analysis_image()
-# What a command says goes to the terminal, and by `tee` into the log of its rule.
+# Messages of a command go to the terminal and, by `tee`, into the log of its rule.
 LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
 

@@ -42,7 +42,7 @@ rule parse_run:
         engine=EXPERIMENT.flows.engine,
         match="--match" if EXPERIMENT.analysis.match else "",
         run_directory=lambda wildcards: f"{RUNS_FOLDER}/{RUN_NAMES.get(wildcards.run_id, wildcards.run_id)}",
-        # A file that is gone, or came with an old date, changes the tables too.
+        # A file that was removed, or added with an old date, changes the tables, too.
         recorded=lambda wildcards: captures_of(wildcards.run_id),
         tables=lambda wildcards: f"{RESULTS}/tables",
     message:
@@ -51,5 +51,5 @@ rule parse_run:
         "flowsweep ingest --output {params.tables:q} --bin {params.bin}ns"
         " --engine {params.engine} {params.match} -- {params.run_directory:q}"
         " 2> >(tee -i {log:q} >&2)"
-        # 1: what could be read is in the tables, and the report grades what was damaged.
+        # Exit code 1: all readable packets are in the tables, and the report grades the damage.
         " || [ $? -eq 1 ]"
