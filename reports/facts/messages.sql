@@ -33,7 +33,7 @@ turned as (
 ),
 
 -- Writes that were queued together are one message. `most_writes` bounds their number: a message
--- between two turns is one write; elsewhere as many fit as are as large as the smallest message
+-- between two turns is one write; elsewhere, its bytes divided by those of the smallest message
 -- that was certainly written alone. Null: no bound.
 bounded as (
     select

@@ -1,5 +1,5 @@
--- One row per run, in the order in which they were made: its point as asked and as
--- measured, its time, and whether it counts.
+-- One row per run, in the order in which they were made: its point as configured and as measured,
+-- its completion time, and whether it counts.
 with
 
 final as (

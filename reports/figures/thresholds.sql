@@ -18,7 +18,7 @@ final as (
         round(low, 4) as low,
         round(high, 4) as high,
         reason,
-        ---------- the tried points beside the estimate
+        ---------- the tried points on both sides of the estimate
         round(easier, 4) as easier,
         round(harder, 4) as harder,
         ---------- the paper's own definition: the first point at the level

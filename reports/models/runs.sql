@@ -78,9 +78,9 @@ named as (
     from renamed
 ),
 
--- Without a flag the baseline is the mildest point: least RTT, highest rate, largest
--- buffer and queue, least loss and jitter; of several such the one with most runs.
--- Null stands for "no limit" and is the mildest of all.
+-- Without a flag the baseline is the mildest point: least RTT, highest rate, largest buffer and
+-- queue, least loss and jitter; if several are, the one with the most runs. Null stands for "no
+-- limit" and is the mildest of all.
 placed as (
     select
         *,

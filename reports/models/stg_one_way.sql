@@ -5,7 +5,7 @@ with
 contract as (
     select
         null::varchar as run,
-        null::varchar as host,            -- who sent it
+        null::varchar as host,            -- the sender
         null::varchar as receiver,
         null::varchar as protocol,
         null::bigint as packet_sent,

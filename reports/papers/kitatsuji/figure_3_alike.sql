@@ -1,5 +1,5 @@
 -- The share of the shown host's bins of 10 ms with less than 1 kbit/s, where the problem alone was
--- varied: one way less the other, and the larger problem less the smaller.
+-- varied: one direction minus the other, and the larger problem minus the smaller.
 with
 
 silent as (

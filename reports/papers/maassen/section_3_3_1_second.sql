@@ -1,4 +1,4 @@
--- What a second lightpath saves of the time of the supernova farm, over what the first saves.
+-- The time that a second lightpath saves the supernova farm, over the time that the first saves.
 with
 
 times as (

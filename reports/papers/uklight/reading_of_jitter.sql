@@ -1,5 +1,5 @@
--- What jitter of 0.8 adds to 16 MB at 16 ms of latency, over what it adds at 2 ms, by what the 0.8
--- is: milliseconds, or a share of the latency.
+-- What jitter of 0.8 adds to the time of 16 MB at 16 ms of latency, over what it adds at 2 ms, for
+-- both readings of the 0.8: milliseconds, or a share of the latency.
 with
 
 cells as (

@@ -1,6 +1,6 @@
--- What a host of Awari sends while a rank of it is in a busy phase, per second, over what it sends
--- otherwise: with all optimisations, on the grid. Where hosts have several ranks, a bin counts by
--- the share of them that are busy.
+-- What a host of Awari sends per second while one of its ranks is in a busy phase, over what it
+-- sends otherwise: with all optimisations, on the grid. Where hosts have several ranks, a bin is
+-- weighted by the share of ranks that are busy.
 with
 
 counted as (

@@ -1,5 +1,6 @@
--- What a site of three sends to the others, of Awari without its optimisations, over the rate of a
--- link: what a rank sends, the share of it that leaves the site, and a third of the ranks.
+-- What one of three sites sends to the others with Awari without its optimisations, over the rate
+-- of a link: what a rank sends, times the share of it that leaves the site, times a third of the
+-- ranks.
 with
 
 sent as (
