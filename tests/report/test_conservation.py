@@ -106,6 +106,8 @@ def test_the_quality_table_adds_up_the_directions(tmp_path: Path) -> None:
     tiny.table(tmp_path, "captures", "r", "pc1", [tiny.capture()])
     (row,) = Warehouse(tmp_path).rows("run_quality").rows(named=True)
     assert (row["unexplained_packets"], row["unexplained_frames"]) == (3, 3)
+    html = page.build(tmp_path).html.replace("\u00a0", " ")
+    assert "in 1 of 1 run some packets sent between the sites neither arrived nor" in html
 
 
 def test_the_script_of_the_quality_table_has_the_fates_as_values(tmp_path: Path) -> None:

@@ -134,3 +134,11 @@ def test_two_runs_that_are_far_apart_have_no_interval() -> None:
 
 def test_the_same_runs_have_the_same_interval() -> None:
     assert line([6, 3, 3, 3]).intervals.tolist() == line([6, 3, 3, 3]).intervals.tolist()
+
+
+def test_a_time_of_nothing_has_no_interval() -> None:
+    """An outcome may be 0: no logarithm, and no ratio, is known of it."""
+    common = noise.Noise(variance=1e-4, squares=1e-3, freedom=10, spread=0.01)
+    assert common.compared([0.0], [1.0, 1.0, 1.1]) == (0.0, math.inf)
+    assert common.compared([1.0, 1.0, 1.1], [0.0, 0.0, 0.0]) == (0.0, math.inf)
+    assert common.interval([0.0, 0.0]) == (0.0, math.inf)

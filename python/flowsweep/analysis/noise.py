@@ -69,7 +69,8 @@ class Noise:
     def compared(self, times: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
         """Returns the 95 % interval of the time of one point divided by that of another.
 
-        It contains the ratio of the medians. With too few runs it is 0 and infinity.
+        It contains the ratio of the medians. With too few runs, or a time of 0, it is 0 and
+        infinity.
         """
         if not (self._explains(times) and self._explains(others)):
             return 0.0, math.inf
@@ -87,9 +88,9 @@ class Noise:
     def interval(self, times: Sequence[float]) -> tuple[float, float]:
         """Returns the 95 % interval of a point's time, which contains the median of its runs.
 
-        With too few runs it is 0 and infinity.
+        With too few runs, or a time of 0, it is 0 and infinity.
         """
-        if min(times) <= 0 or not self._explains(times):
+        if not self._explains(times):
             return 0.0, math.inf
         mean, median = self._mean(times), float(np.median(times))
         freedom = min(mean.freedom, self.freedom)
@@ -98,7 +99,9 @@ class Noise:
         return min(low, median), max(high, median)
 
     def _explains(self, times: Sequence[float]) -> bool:
-        """Returns whether a point has three runs, or two that are not too far apart."""
+        """Returns whether a point has three runs, or two that are not too far apart; none of 0."""
+        if min(times) <= 0:
+            return False
         if len(times) > MIN_RUNS:
             return True
         apart = np.log(max(times) / min(times))

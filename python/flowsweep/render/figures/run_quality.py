@@ -106,8 +106,8 @@ def heading(context: Context) -> str:
             f"; in {all_runs} every packet sent between the sites arrived "
             "or was dropped by the emulator"
             if lost == 0
-            else f"; in {numbers.plural(lost, 'run')} of {numbers.count(total)} packets between "
-            "the sites are unexplained"
+            else f"; in {numbers.count(lost)} of {numbers.plural(total, 'run')} some packets sent "
+            "between the sites neither arrived nor were dropped by the emulator"
         )
     return f"{_count_captures(rows)}: {'; '.join(parts)}{conserved}"
 
