@@ -1,4 +1,4 @@
-//! What hosts ask each other to send again: a packet of RDMA that was asked for is no copy of the one before.
+//! Requests between hosts to send packets again: an RDMA packet that was requested again is no copy of the earlier one.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,23 +7,23 @@ use foldhash::fast::RandomState;
 use super::held::Held;
 use crate::decode::rdma::{Answer, Operation, Rdma, ahead};
 
-/// Asks of one host that are remembered, and hosts.
+/// Requests that are remembered for each asking host, and such hosts.
 const MOST: usize = 8;
 const MOST_HOSTS: usize = 1 << 14;
-/// Numbers behind the one asked for that are sent again at most.
+/// At most so many packet numbers after the requested one are sent again.
 const FAR: i32 = 1 << 16;
-/// A sender hears of an ask within this time, or sends again for another reason.
+/// A sender receives a request within this time, or sends again for another reason.
 const LONGEST_NS: i64 = 100_000_000;
 
-/// A request of one host that another sends packets again, or answers a read.
+/// A request of one host that another sends packets again or answers a read.
 #[derive(Debug, Clone, Copy)]
 struct Ask {
     time: i64,
-    /// Answers to reads, and not requests.
+    /// It requests answers to reads, not requests.
     is_read: bool,
-    /// All from this number on.
+    /// The first number; all later ones are requested too.
     number: u32,
-    /// When the packet of this number was seen again: what was sent before that is sent again too.
+    /// When the packet with this number followed: packets sent before that are sent again too.
     resent: Option<i64>,
 }
 
@@ -39,7 +39,7 @@ impl Asks {
         Self(HashMap::with_hasher(hashing.clone()))
     }
 
-    /// Takes in what `packet`, which is no copy, asks for, or that it answers an ask.
+    /// Notes a request that `packet`, which is no copy, contains, or that it answers one.
     pub(super) fn note(&mut self, packet: &Held) {
         let Some(rdma) = &packet.rdma else { return };
         let time = packet.segment.time;
@@ -71,8 +71,8 @@ impl Asks {
         });
     }
 
-    /// Whether `packet`, which was seen at `time` before, was asked for: behind that, or so shortly before it that the
-    /// sender had not heard of it.
+    /// Returns whether `packet`, seen at `time` before, was requested after that, or so shortly before that the sender
+    /// had not received the request.
     pub(super) fn asked_since(&self, time: i64, packet: &Held) -> bool {
         let Some(rdma) = &packet.rdma else {
             return false;

@@ -1,4 +1,4 @@
-//! How often the packets beside one are recorded: what settles whether two that look alike are one and its copy.
+//! How often neighbouring packets are recorded: this decides whether two alike packets are one and its copy.
 
 use std::collections::HashMap;
 
@@ -7,34 +7,34 @@ use super::parts::Parts;
 use super::window::Window;
 use crate::decode::flag;
 
-/// Packets that are looked at ahead.
+/// Packets that are examined ahead.
 const LOOKED_AT: usize = 64;
-/// Contents that say enough: of the same sender, and of the whole capture.
+/// Contents that suffice: of the same sender, and of the whole capture.
 const OF_SENDER: usize = 2;
 const OF_ALL: usize = 4;
-/// Of so many segments of a sender a quarter says enough: a mirror that is overloaded loses copies, and a host does not
-/// send so much again before a round trip has passed.
+/// With this many segments of a sender, a quarter of them suffices: an overloaded mirror loses copies, and a host does
+/// not resend that much within a round trip.
 const MANY: usize = 8;
 
-/// Terms on which other packets say how often the one in question was recorded.
+/// Conditions under which other packets show how often the one in question was recorded.
 pub(super) struct Terms {
-    /// A copy comes at most so long after its original.
+    /// A copy comes at most this long after its original.
     pub(super) within_ns: i64,
-    /// A copy usually comes so long after its original: twice the wait of the one in question.
+    /// A copy usually comes this soon after its original: twice the wait of the one in question.
     pub(super) usual_ns: i64,
-    /// Contents that the other packets of a handshake must have, to say enough of a SYN.
+    /// Contents of the other packets of a handshake that suffice to judge a SYN.
     pub(super) handshake_contents: usize,
 }
 
-/// What the last look at the whole capture said: it holds on where little is ahead.
+/// The result of the last look at the whole capture, used where few packets are ahead.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     usual_of_all: u32,
 }
 
 impl Beside {
-    /// How often most packets beside `packet` are recorded; 0 where nothing is known. Of the same sender first: a mirror
-    /// may see one direction alone. `known` says how often a content was recorded before, if at most so long ago.
+    /// Returns how often most neighbours of `packet` are recorded; 0 if unknown. Packets of the same sender come first:
+    /// a mirror may see only one direction. `known` returns how often a content was recorded a short time before.
     pub(super) fn recorded(
         &mut self,
         packet: &Held,
@@ -48,7 +48,7 @@ impl Beside {
                 && other.side() == packet.side()
         };
         let own = look(packet, terms, ahead, &known, same_sender);
-        // A SYN is sent again after a tenth of a second at the soonest.
+        // A host waits at least a tenth of a second before it sends a SYN again.
         let enough = if packet.segment.has(flag::SYN) {
             1
         } else {
@@ -71,7 +71,7 @@ impl Beside {
             }
         }
         if packet.is_tcp() && !packet.is_no_acknowledgement() {
-            // Acknowledgements are repeated as such: what other hosts send says nothing of them.
+            // Hosts repeat acknowledgements as they are: packets of other hosts prove nothing about them.
             return 0;
         }
         let all = look(packet, terms, ahead, &known, Held::is_no_acknowledgement);
@@ -82,7 +82,7 @@ impl Beside {
     }
 }
 
-/// How often each content ahead of `packet` is recorded, but for its own and those whose copies may lie further ahead.
+/// Returns how often each content ahead is recorded, except that of `packet` and any whose copies may lie further on.
 fn look(
     packet: &Held,
     terms: &Terms,
@@ -103,7 +103,7 @@ fn look(
         let content = other.identity.among(is_known);
         let part_of = parts.find(other, None);
         if let Some((_, large)) = part_of {
-            // What was divided is recorded once as a whole, and each part of it for the second time.
+            // A divided segment was recorded once as a whole, so each part of it is a second recording.
             seen.remove(&large.content);
         } else if Parts::wants(other) {
             parts.note(other);
@@ -134,12 +134,12 @@ fn look(
     judged.map(|(.., times)| times).collect()
 }
 
-/// What three quarters of the numbers reach.
+/// Returns the value that three quarters of the numbers reach.
 fn usual(numbers: Vec<u32>) -> u32 {
     reached(numbers, 1)
 }
 
-/// What all of the numbers but so many quarters reach.
+/// Returns the value that all numbers but `quarters` quarters reach.
 fn reached(mut numbers: Vec<u32>, quarters: usize) -> u32 {
     numbers.sort_unstable();
     let place = numbers.len() * quarters / 4;

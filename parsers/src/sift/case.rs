@@ -1,4 +1,4 @@
-//! What a packet, and one with the same content before it, say about whether it is a copy.
+//! What a packet and an earlier one with the same content show about whether it is a copy.
 
 use super::beside::Terms;
 use super::held::Held;
@@ -7,19 +7,19 @@ use super::seen::{LONGEST_NS, Seen};
 use crate::decode::flag;
 use crate::decode::segment::since;
 
-/// A copy at the same place of a packet with an identification follows sooner than this.
+/// At the same place, a copy of a packet with an identification follows sooner than this.
 const SAME_PLACE_NS: i64 = 10_000_000;
-/// Sooner than this no host sends a SYN again (RFC 6298 2), nor any an acknowledgement with the identification that it
-/// had. The quick reading notices what comes as late ([`crate::decode::notice::Notice`]).
+/// No host sends a SYN again sooner than this (RFC 6298 2), or an acknowledgement with the same identification. The
+/// quick reading notices packets that come this late ([`crate::decode::notice::Notice`]).
 const LATEST_NS: i64 = 50_000_000;
-/// Copies come later than those seen before at most by this factor.
+/// A copy is at most this many times as late as earlier copies.
 const LATER: i64 = 2;
 /// A copy of a datagram without identification follows sooner, at the same place and at another one.
 const DATAGRAM_NS: i64 = 500_000;
 const DATAGRAM_ELSEWHERE_NS: i64 = 10_000_000;
-/// A SYN that is sent twice may be answered twice, and acknowledged once: the answer and its acknowledgement both say more.
+/// A SYN sent twice may be answered twice and acknowledged once: the answer and its acknowledgement are both needed.
 const HANDSHAKE_CONTENTS: usize = 2;
-/// More packets alike than this in a row are sent, not recorded so often.
+/// A longer run of packets alike was sent, not recorded so often.
 const MOST_RECORDED: u32 = 4;
 
 /// What is known of one sender of datagrams to one receiver.
@@ -28,41 +28,41 @@ pub(super) struct Talk {
     pub(super) content: u64,
     pub(super) ident: u16,
     pub(super) time: i64,
-    /// Packets of that content in a row, and of the content before.
+    /// Packets with that content in a row, and with the content before.
     pub(super) run: u32,
     pub(super) run_before: u32,
-    /// Each content has another identification, as the last two had.
+    /// The sender gives each content another identification: the last two differed.
     pub(super) counts: bool,
 }
 
-/// What a packet and the one that it may be a copy of say.
+/// What a packet and the earlier one that it may be a copy of show.
 #[allow(clippy::struct_excessive_bools)]
 pub(super) struct Case {
     /// It came soon enough, and into the same network.
     pub(super) may_be_copied: bool,
     pub(super) within_ns: i64,
-    /// Nothing but a copy is like that.
+    /// Only a copy can look like this.
     pub(super) is_sure: bool,
-    /// The other one was seen at another place more often.
+    /// The content was recorded more often at another place.
     pub(super) is_elsewhere: bool,
     /// The earlier packet was sent into another virtual network.
     pub(super) is_other_network: bool,
-    /// If it is a copy, others come as late at the same place: its host would not have sent it again so soon.
+    /// If it is a copy, others come as late at the same place: its host would not have resent it so soon.
     pub(super) shows_delay: bool,
-    /// Time since the other one.
+    /// Time since the earlier packet.
     pub(super) waited: i64,
-    /// A SYN behind the end of its connection: with the number of the SYN before, it may begin the next one.
+    /// A SYN after the end of its connection: with the number of the earlier SYN, it may begin the next one.
     pub(super) opens_anew: bool,
-    /// The packets before are of a connection that has ended.
+    /// The earlier packet is of a connection that has ended.
     pub(super) is_other_life: bool,
-    /// How often packets of its sender are recorded, as far as those before it say.
+    /// How often earlier packets of its sender were recorded.
     pub(super) recorded: u32,
     /// A SYN-ACK to a SYN that was recorded more than once.
     answers_copied: bool,
 }
 
 impl Case {
-    /// `late_ns`: how long after a packet its copies came at the same place, where hosts cannot have sent them again.
+    /// `late_ns`: longest delay of copies at the same place, of packets that hosts cannot have resent so soon.
     pub(super) fn new(
         seen: &Seen,
         packet: &Held,
@@ -89,7 +89,7 @@ impl Case {
             Some(_) if is_once => LATEST_NS,
             _ => here_ns.max(late_ns),
         };
-        // No other place sees a packet sooner again than the same one may.
+        // A copy of a SYN may be as late at another place as at the same one.
         let elsewhere_ns = elsewhere_ns.max(if is_syn { LATEST_NS } else { 0 });
         let is_elsewhere = seen.times(own.point) < seen.sent;
         let opens_anew = pair.is_some_and(|pair| pair.opens_anew(packet));
@@ -106,8 +106,8 @@ impl Case {
         let waited = since(packet.segment.time, seen.time);
         let other_network = !identified && pair.is_none() && own.is_of_other_network(other);
         let earlier = pair.is_some_and(|pair| seen.time < pair.latest.started);
-        // A host may send data again as they are, identification included: not before a round trip, and past the same
-        // places. The other end of a path sees a packet half a round trip later, and what waits in queues any time.
+        // A host may resend data unchanged, identification included: not before a round trip, and past the same places.
+        // A packet reaches the other end of a path half a round trip later, and leaves a queue at any time.
         let round_trip = pair.and_then(Pair::round_trip_ns);
         let at_once = round_trip.is_none_or(|ns| waited < ns / 2);
         let sent_once = at_once || packet.is_tcp() && !packet.takes_numbers();
@@ -136,7 +136,7 @@ impl Case {
         }
     }
 
-    /// Returns the terms on which other packets say how often this one was recorded.
+    /// Returns the conditions under which other packets show how often this one was recorded.
     pub(super) fn terms(&self) -> Terms {
         let usual_ns = self.waited.saturating_mul(LATER).max(DATAGRAM_NS);
         Terms {
@@ -150,7 +150,7 @@ impl Case {
         }
     }
 
-    /// Decides for a copy if the whole connection is recorded once more after its end.
+    /// Decides that it is a copy if the whole connection is recorded again after its end.
     pub(super) fn take_replay(&mut self, is_replay: bool) {
         if is_replay {
             (self.may_be_copied, self.is_sure) = (true, true);

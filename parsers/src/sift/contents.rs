@@ -1,5 +1,5 @@
-//! The contents of the latest packets. An index of 16 bytes an entry is kept apart from what was seen of each content: it
-//! stays in the cache, and most packets, which are no copies, touch nothing else.
+//! The contents of the latest packets. The index, 16 bytes an entry, is separate from the details of each content: it
+//! stays in the cache, and most packets, which are no copies, touch only the index.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -16,7 +16,7 @@ pub(super) struct Contents {
     /// Places in `seen`.
     places: HashMap<u64, u32, RandomState>,
     seen: Vec<Seen>,
-    /// Places in `seen` that hold nothing of use.
+    /// Unused places in `seen`.
     free: Vec<u32>,
     /// Contents in the order in which they were first seen, and when.
     order: VecDeque<(u64, i64)>,
@@ -59,7 +59,7 @@ impl Contents {
         self.places.insert(content, place);
     }
 
-    /// When each content was first seen, and what is known of it, the latest first.
+    /// Returns when each content was first seen and what is known of it, the latest first.
     pub(super) fn latest_first(&self) -> impl Iterator<Item = (i64, Option<&Seen>)> {
         let order = self.order.iter().rev();
         order.map(|&(content, first)| (first, self.get(content)))
@@ -76,7 +76,7 @@ impl Contents {
             let Some(seen) = self.get(content) else {
                 continue;
             };
-            // One that was seen again just now stays, at the end of the row.
+            // A content that was seen again just now stays, at the end of the order.
             let latest = seen.time;
             if since(time, latest).unsigned_abs() <= LONGEST_NS as u64
                 && self.order.len() < MOST / 2

@@ -1,10 +1,10 @@
-//! Copies of packets: the same packet recorded more than once, by a mirror of two ports, at a bridge and its port, in front
-//! of a router and behind it.
+//! Copies of packets: the same packet recorded more than once, by a mirror of two ports, at a bridge and its port, or
+//! on both sides of a router.
 //!
-//! A packet that was sent again is no copy. It has another IPv4 identification (RFC 6864), and it follows a round trip
-//! time later. Where there is no identification, packets that look alike may all have been sent: duplicate
-//! acknowledgements, datagrams of equal content, segments that left a queue together though one was sent a timeout later.
-//! Those count as copies only where the packets beside them are recorded as often ([`super::beside`]).
+//! A packet that a host sends again is no copy. It has another IPv4 identification (RFC 6864), and it follows a round
+//! trip time later. Without an identification, packets that look alike may all have been sent: duplicate
+//! acknowledgements, datagrams of equal content, segments that left a queue together though one was sent a timeout
+//! later. They are copies only if neighbouring packets are recorded as often ([`super::beside`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,10 +22,10 @@ use super::window::Window;
 use crate::decode::flag;
 use crate::decode::segment::since;
 
-/// Contents that are looked at to learn how often a sender's packets were recorded, and how many suffice.
+/// Contents that are examined to learn how often a sender's packets were recorded, and how many suffice.
 const LOOKED_BACK: usize = 2048;
 const ENOUGH: usize = 16;
-/// Pairs of interfaces that see the same, and interfaces whose delay is known.
+/// Pairs of interfaces that see the same packets, and interfaces whose delay is known.
 const MOST_PLACES: usize = 16;
 /// Senders of datagrams that are remembered.
 const MOST_TALKS: usize = 1 << 16;
@@ -37,12 +37,12 @@ const DISTANT_NS: i64 = 1_000_000;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Original {
     pub number: u64,
-    /// How long after its latest sighting the copy came, in ns; 0 for a part of a large segment.
+    /// Time from its latest sighting to the copy, in ns; 0 for a part of a large segment.
     before_ns: i64,
 }
 
 impl Original {
-    /// The copy came later than from one interface of a machine to another.
+    /// Returns whether the copy came too late to be from another interface of the same machine.
     pub(crate) fn is_distant(self) -> bool {
         self.before_ns > DISTANT_NS
     }
@@ -52,9 +52,9 @@ impl Original {
 pub(super) struct Copies {
     contents: Contents,
     talks: HashMap<u64, Talk, RandomState>,
-    /// Two interfaces at which packets were seen that cannot have been sent twice.
+    /// Pairs of interfaces that recorded the same packet.
     doubled: HashSet<(u32, u32), RandomState>,
-    /// The longest delay of copies at an interface, of packets that their hosts would not have sent again so soon.
+    /// The longest delay of copies at an interface, of packets that their hosts would not have resent so soon.
     delays: HashMap<u32, i64, RandomState>,
     beside: Beside,
     asks: Asks,
@@ -74,7 +74,7 @@ impl Copies {
         }
     }
 
-    /// What `packet` is a copy of. `pair` is that of a TCP segment.
+    /// Returns the original of `packet` if it is a copy. `pair` is that of a TCP segment.
     pub(super) fn find(
         &mut self,
         packet: &Held,
@@ -150,7 +150,7 @@ impl Copies {
                 recorded > 1
             } else {
                 let moved = case.is_elsewhere && self.doubled.contains(&interfaces);
-                // What was divided between two places is not recorded twice there.
+                // A segment that was divided between two places is not recorded twice there.
                 let is_once_here =
                     !packet.is_tcp() || pair.as_deref().is_some_and(Pair::is_divided);
                 case.is_sure || moved && is_once_here || seen.recorded < recorded
@@ -183,8 +183,8 @@ impl Copies {
         Some(original)
     }
 
-    /// Where the packets of a pair were seen whose times can be compared: `packet` is a distant copy of one that was seen at
-    /// the interface `first`.
+    /// Returns where the packets of a pair were seen whose times are comparable: `packet` is a distant copy of one that
+    /// was seen at the interface `first`.
     fn find_vantage(&self, first: u32, packet: &Held, ahead: &mut Window) -> Vantage {
         if first != packet.identity.interface {
             Vantage::Interface(first)
@@ -195,8 +195,8 @@ impl Copies {
         }
     }
 
-    /// Whether a segment behind `packet` is acknowledged before its copy comes: both are of one place. Of two captures that
-    /// were put together, the copy is of the receiver's, which answers behind it.
+    /// Returns whether a segment after `packet` is acknowledged before its copy comes: then both are of one place. In
+    /// two merged captures, the copy is from the receiver's, which contains the answer after it.
     fn is_answered_first(&self, packet: &Held, ahead: &mut Window) -> bool {
         // Content, side and end of a segment, and whether it is acknowledged.
         let mut sent: Option<(u64, usize, u32, bool)> = None;
@@ -222,7 +222,7 @@ impl Copies {
         found.is_some()
     }
 
-    /// Whether the packet behind `packet`, a SYN, between the same endpoints was seen before.
+    /// Returns whether the packet after `packet`, a SYN, between the same endpoints was seen before.
     fn comes_again(&self, packet: &Held, ahead: &mut Window) -> bool {
         let again = ahead.find_ahead(|next| {
             let is_syn = next.side() == packet.side() && next.segment.has(flag::SYN);
@@ -235,7 +235,7 @@ impl Copies {
         again == Some(true)
     }
 
-    /// Notes that `packet`, or what it is a part of, was seen at another interface before.
+    /// Notes that `packet`, or the segment it is a part of, was seen at another interface before.
     fn note_places(&mut self, interface: u32, packet: &Held) {
         let other = packet.identity.interface;
         if interface != other && packet.is_no_acknowledgement() && self.doubled.len() < MOST_PLACES
@@ -244,8 +244,8 @@ impl Copies {
         }
     }
 
-    /// Whether a packet of RDMA that looks like a copy was sent again: those of its sender before it were recorded once. Its
-    /// hardware sends a whole window again within microseconds, all packets of which look like copies together.
+    /// Returns whether an RDMA packet that looks like a copy was sent again: earlier ones of its sender were recorded
+    /// once. Its hardware resends a whole window within microseconds, and all those packets look like copies.
     fn is_resent(&self, packet: &Held, within_ns: i64) -> bool {
         if packet.rdma.is_none() {
             return false;
@@ -262,7 +262,7 @@ impl Copies {
         recorded.len() == ENOUGH && 2 * again < ENOUGH
     }
 
-    /// What was known of the sender of a datagram before this one; takes it in.
+    /// Returns the state of the sender of a datagram before this one, and updates it.
     fn talk(&mut self, packet: &Held) -> Option<Talk> {
         let mut hash = packet.owner.key.hash(&self.hashing);
         hash ^= u64::from(packet.segment.is_from_high());
@@ -270,7 +270,7 @@ impl Copies {
         if self.talks.len() >= MOST_TALKS {
             self.talks
                 .retain(|_, talk| since(time, talk.time).unsigned_abs() < LONGEST_NS as u64);
-            // Half of the room at least: or the next ones would go through all of them again.
+            // At least half of the room: otherwise the next packets would scan all of them again.
             if self.talks.len() > MOST_TALKS / 2 {
                 self.talks.clear();
             }

@@ -6,19 +6,19 @@ use crate::decode::segment::{Owner, OwnerKind, Segment};
 use crate::decode::{Outer, TCP, TcpOptions, flag};
 use crate::records::RecordPlace;
 
-/// Numbers so near to those seen belong to the same side whatever windows say: a capture may have lost packets.
+/// Numbers this near to those seen are valid whatever windows allow: a capture may have lost packets.
 pub(crate) const NEAR: i64 = 1 << 20;
 
-/// One packet with all that later stages want of it.
+/// One packet with all that later stages need.
 #[derive(Debug, Clone)]
 pub(crate) struct Held {
     pub owner: Owner,
     pub segment: Segment,
     pub place: RecordPlace,
     pub identity: Identity,
-    /// TCP options that are listed.
+    /// TCP options, where they are listed.
     pub options: Option<Box<TcpOptions>>,
-    /// The tunnel around it, and whether that was sent by its key's higher endpoint.
+    /// The tunnel around it, and whether the higher endpoint of the tunnel's key sent that.
     pub tunnel: Option<Box<(bool, Outer)>>,
     /// Headers of RDMA.
     pub rdma: Option<Box<Rdma>>,
@@ -27,19 +27,19 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Place of its sender in pairs: the key's higher endpoint second.
+    /// Returns its sender's place in pairs: the key's higher endpoint is second.
     pub(crate) fn side(&self) -> usize {
         usize::from(self.segment.is_from_high())
     }
 
-    /// Whether it is a TCP segment between the endpoints of `other`.
+    /// Returns whether it is a TCP segment between the endpoints of `other`.
     pub(crate) fn shares_ends(&self, other: &Self) -> bool {
         self.owner.hash == other.owner.hash
             && self.owner.key == other.owner.key
             && self.segment.tcp()
     }
 
-    /// Number behind its last byte, SYN and FIN included.
+    /// Returns the number after its last byte, SYN and FIN included.
     pub(crate) fn end(&self) -> u32 {
         let syn = u32::from(self.segment.has(flag::SYN));
         let fin = u32::from(self.segment.has(flag::FIN));
@@ -48,7 +48,7 @@ impl Held {
             .wrapping_add(self.segment.payload + syn + fin)
     }
 
-    /// A TCP segment that takes sequence numbers: a host that sends it again waits for an answer first.
+    /// Returns whether it is a TCP segment that takes sequence numbers: a host resends it only after it waited for an answer.
     pub(crate) fn takes_numbers(&self) -> bool {
         self.is_tcp() && self.end() != self.segment.seq
     }
@@ -57,22 +57,22 @@ impl Held {
         self.owner.key.protocol == TCP && self.segment.tcp()
     }
 
-    /// Whether a packet alike was sent again on purpose at most by its application: no acknowledgement, which hosts repeat.
+    /// Returns whether only an application would send the same again: not an acknowledgement, which hosts repeat.
     pub(crate) fn is_no_acknowledgement(&self) -> bool {
         let is_identified = self.owner.kind != OwnerKind::None && !self.is_cut_to_ports();
         is_identified && (!self.is_tcp() || self.takes_numbers())
     }
 
-    /// Whether it looks like other segments of its sender, because it is cut before what it acknowledges.
+    /// Returns whether it looks like other segments of its sender because it is cut before its acknowledgement number.
     pub(crate) fn is_cut_to_ports(&self) -> bool {
         self.identity.captured == Captured::Ports
     }
 }
 
-/// Why a receiver would not accept a segment, RFC 9293 3.10.7.4: it changes no state.
+/// Why a receiver would refuse a segment, RFC 9293 3.10.7.4: it then changes no state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// Its numbers lie outside the window, or it acknowledges what was never sent (RFC 5961 5).
+    /// Its numbers lie outside the window, or it acknowledges data that was never sent (RFC 5961 5).
     OutsideWindow,
     /// A SYN in a live connection that no SYN-ACK answers, RFC 5961 4.
     StraySyn,

@@ -1,7 +1,7 @@
-//! What a packet and its copies have in common, and what tells where each was seen.
+//! What a packet and its copies have in common, and what identifies where each was seen.
 //!
-//! A copy may have been captured with fewer bytes: another snap length, or a longer header in front of it. So the content of a
-//! packet is told by its headers, with the checksum that stands for the bytes behind them.
+//! A copy may have been captured with fewer bytes: another snap length, or a longer header in front of it. So the
+//! headers identify the content of a packet, with the checksum that stands for the bytes after them.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -12,15 +12,15 @@ use crate::decode::{Packet, TCP, UDP, filled_in, flag, is_left, is_of_bytes, tel
 
 /// Bytes of a link header that name where a packet was seen: addresses, tags, interface.
 const LONGEST_LINK: usize = 64;
-/// The tag of seamless redundancy (HSR, IEC 62439-3 5.7), and the length of the path behind it: the two copies of a frame
-/// differ in the path alone.
+/// The tag of seamless redundancy (HSR, IEC 62439-3 5.7), and the length of the path after it: the two copies of a
+/// frame differ only in the path.
 const HSR: [u8; 2] = [0x89, 0x2f];
 const PATH: usize = 2;
-/// Bytes of a TCP header up to its acknowledgement, before its checksum, and at most.
+/// Bytes of a TCP header: up to its acknowledgement number, before its checksum, and at most.
 const ACKNOWLEDGED: usize = 12;
 const CHECKSUM_AT: usize = 16;
 const LONGEST_TCP: u32 = 60;
-/// Bytes behind the header of a datagram that tell it from others where no checksum does.
+/// Bytes after the header of a datagram that distinguish it from others where no checksum does.
 const PEEKED: usize = 24;
 
 /// The captured part of a TCP segment.
@@ -28,26 +28,26 @@ const PEEKED: usize = 24;
 pub(crate) enum Captured {
     /// All of it, with a checksum of its bytes.
     Whole,
-    /// Its header, and not all of its payload; or the checksum was left to the interface; or no TCP at all.
+    /// Its header, but not all of its payload; or the interface adds the checksum; or it is not TCP.
     #[default]
     Header,
-    /// Less than its options.
+    /// Not all of its header.
     Numbers,
-    /// Less than its acknowledgement, of a segment so short that it may be one, where no identification tells it: those of
-    /// one receiver look all alike.
+    /// Less than its acknowledgement number, of a segment that is short enough to be an acknowledgement and has no
+    /// identification: all such segments of one receiver look alike.
     Ports,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Hash of what no router and no interface changes: addresses, ports, identification, lengths, transport header,
-    /// and where that says more the checksum that a receiver sees.
+    /// and where it adds something the checksum that a receiver sees.
     pub content: u64,
-    /// The content of a copy that was cut, or not cut: there the checksum cannot, or can, be verified or computed.
+    /// The content of a copy that was cut if this one was not, or the reverse: only an uncut checksum can be verified.
     pub cut_content: u64,
     /// The captured part of a TCP segment.
     pub captured: Captured,
-    /// Hash of what stands behind the header; 0 where not all of it was captured.
+    /// Hash of the bytes after the header; 0 where not all of them were captured.
     pub payload: u64,
     /// Hash of where it was seen: interface, link header, tunnel, TTL.
     pub point: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Identity {
     pub interface: u32,
     /// Hash of the tags between the addresses of Ethernet and the IP packet; 0 where there are none.
     pub tags: u32,
-    /// Length of the headers before the IP packet.
+    /// Length of the headers in front of the IP packet.
     pub link_bytes: u16,
     /// Transmitter and sequence control of the 802.11 frame, 0 for other links; and its retry bit.
     pub frame_number: u64,
@@ -67,7 +67,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Of `packet`, whose captured `bytes` begin with a header of `link_type`.
+    /// Identifies `packet`, whose captured `bytes` begin with a header of `link_type`.
     pub(crate) fn new(
         packet: &Packet,
         bytes: &[u8],
@@ -94,13 +94,13 @@ impl Identity {
             hasher.write_u64(packet.outer.key.hash(hashing));
             hasher.write_u32(packet.outer.id.unwrap_or_default());
         }
-        // Headers of other link types hold what differs from frame to frame, such as numbers and times.
+        // Headers of other link types contain fields that differ from frame to frame, such as numbers and times.
         if matches!(link_type, ETHERNET | LINUX_SLL2) {
             let link = (packet.link_bytes as usize).min(LONGEST_LINK);
             hasher.write(bytes.get(..link).unwrap_or_default());
         }
         let link = packet.link_bytes as usize;
-        // Linux "cooked" capture, version 2: the interface stands behind the protocol and two bytes reserved.
+        // Linux "cooked" capture, version 2: the interface follows the protocol and two reserved bytes.
         let named = bytes.get(4..).and_then(|rest| rest.first_chunk());
         let interface = match named {
             Some(&named) if link_type == LINUX_SLL2 => interface ^ u32::from_be_bytes(named),
@@ -132,14 +132,14 @@ impl Identity {
         }
     }
 
-    /// Prefers the content that a copy has whose options were cut, too: of those, only this one can be known.
+    /// Prefers the content that a copy with cut options has, too: it is the only one known of such copies.
     pub(crate) fn prefer_numbers(&mut self) {
         if self.captured == Captured::Whole {
             std::mem::swap(&mut self.content, &mut self.cut_content);
         }
     }
 
-    /// Its content as one of those that `is_known`, where a copy of it is.
+    /// Returns the one of its two contents that `is_known`; if both or none are, the first.
     pub(crate) fn among(&self, is_known: impl Fn(u64) -> bool) -> u64 {
         if self.cut_content != self.content && !is_known(self.content) && is_known(self.cut_content)
         {
@@ -149,14 +149,14 @@ impl Identity {
         }
     }
 
-    /// Whether `other` is of the same content.
+    /// Returns whether `other` has the same content.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         self.content == other.content
             || self.cut_content == other.content
             || self.content == other.cut_content
     }
 
-    /// Whether `other`, of the same content, has another payload nevertheless: checksums are short.
+    /// Returns whether `other`, with the same content, has another payload nevertheless: checksums are short.
     pub(crate) fn has_other_payload(&self, other: &Self) -> bool {
         let is_known = self.payload != 0 && other.payload != 0;
         is_known && self.payload != other.payload
@@ -167,21 +167,21 @@ impl Identity {
         self.is_retry && self.frame_number != 0 && self.frame_number == other.frame_number
     }
 
-    /// Whether a packet alike was sent into another virtual network: as often as there are networks, as what routers
-    /// announce is. A packet that was routed from one to the other has another TTL.
+    /// Returns whether `other`, which looks alike, was sent into another virtual network: routers send announcements
+    /// into each of them. A packet that was routed from one to the other has another TTL.
     pub(crate) fn is_of_other_network(&self, other: &Self) -> bool {
         let tagged = self.tags != 0 && other.tags != 0 && self.link_bytes == other.link_bytes;
         tagged && self.tags != other.tags && self.ttl == other.ttl
     }
 }
 
-/// Whether `packet`, of which the ports are known at most, may be a mere acknowledgement that no identification tells.
+/// Returns whether `packet`, with at most its ports known, may be a mere acknowledgement without identification.
 fn may_be_acknowledgement(packet: &Packet) -> bool {
     let bytes = packet.ip_bytes.saturating_sub(packet.key.ip_header());
     packet.key.protocol == TCP && packet.ident == 0 && bytes <= LONGEST_TCP
 }
 
-/// Hashes of the content of `packet`, of that which a cut copy may have, and of its payload.
+/// Returns the hashes of the content of `packet`, of the content that a cut copy may have, and of its payload.
 fn contents(packet: &Packet, bytes: &[u8], hashing: &RandomState) -> (u64, u64, u64) {
     let mut hasher = hashing.build_hasher();
     hasher.write_u64(packet.key.hash(hashing));
@@ -197,7 +197,7 @@ fn contents(packet: &Packet, bytes: &[u8], hashing: &RandomState) -> (u64, u64, 
     let transport = bytes
         .get(packet.transport_at as usize..)
         .unwrap_or_default();
-    // Not the padding behind a short packet: that may differ.
+    // Leaves out the padding after a short packet, which may differ.
     let longest = packet.ip_bytes.saturating_sub(packet.key.ip_header());
     let transport = &transport[..transport.len().min(longest as usize)];
     let (header, behind) = transport.split_at(telling_bytes(packet, transport));
@@ -215,10 +215,10 @@ fn contents(packet: &Packet, bytes: &[u8], hashing: &RandomState) -> (u64, u64, 
         hasher.finish()
     };
     if packet.tcp {
-        // A cut packet may lack a part of its options, for which its checksum stands.
+        // A cut packet may lack a part of its options; its checksum stands for them.
         let stated = with(&numbers, packet.checksum_field);
         return match is_of_bytes(packet, transport) {
-            // Its numbers say enough, and a right checksum no more: routers that clamp the MSS change it.
+            // Its numbers suffice, and a correct checksum adds nothing: routers that clamp the MSS change it.
             Some(true) => (hasher.finish(), stated, payload),
             Some(false) => (with(&hasher, packet.checksum_field), stated, payload),
             None => (stated, hasher.finish(), payload),
@@ -232,7 +232,7 @@ fn contents(packet: &Packet, bytes: &[u8], hashing: &RandomState) -> (u64, u64, 
     (with.unwrap_or(without), without, payload)
 }
 
-/// Writes the bytes of a transport `header`, but for what is changed on the way: the checksum, and the MSS of a SYN, which
+/// Writes the bytes of a transport `header`, except those changed on the way: the checksum, and the MSS of a SYN, which
 /// routers clamp.
 fn write_header(hasher: &mut impl Hasher, packet: &Packet, header: &[u8]) {
     let checksum = match packet.key.protocol {

@@ -3,9 +3,9 @@
 use super::held::{Held, NEAR};
 use crate::decode::flag;
 
-/// The greatest window scale, RFC 7323 2.3: stands for one that was not captured.
+/// The greatest window scale, RFC 7323 2.3; used where the real one was not captured.
 const GREATEST_SHIFT: u8 = 14;
-/// Half of the greatest window, RFC 7323 2.3: a number is taken as far back as two windows.
+/// Half of the greatest window, RFC 7323 2.3: a number is accepted up to two windows back.
 const HALF_WINDOW: i64 = 1 << 29;
 
 /// Signed distance from `from` to `to`, RFC 9293 3.4.
@@ -13,24 +13,24 @@ pub(super) fn distance(from: u32, to: u32) -> i64 {
     i64::from(to.wrapping_sub(from) as i32)
 }
 
-/// What is known of the numbers of one side.
+/// What is known of the sequence numbers of one side.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools)]
 pub(super) struct Numbers {
     /// Initial sequence number.
     pub base: Option<u32>,
-    /// Behind the highest byte sent; where the side was not seen, the highest acknowledgement of it.
+    /// After the highest byte sent; where the side was not seen, the highest acknowledgement of its data.
     pub next: Option<u32>,
     /// Greatest end of the other side's window.
     edge: Option<u32>,
-    /// Greatest window of the other side; until it acknowledges something, what this side sent without waiting for it.
+    /// Greatest window of the other side; until it acknowledges something, the bytes this side sent without waiting.
     widest: u32,
     /// Its SYN was captured, and the window scale in it.
     syn: bool,
     shift: Option<u8>,
     /// A packet of it was captured.
     pub seen: bool,
-    /// One of them was no SYN and no RST.
+    /// One such packet was no SYN and no RST.
     spoke: bool,
     acknowledged: bool,
     fin: bool,
@@ -38,18 +38,18 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Nothing else of it was captured.
+    /// Returns whether only its SYN was captured.
     fn has_sent_only_a_syn(&self) -> bool {
         self.syn && !self.spoke
     }
 
-    /// Whether `ack` is of its SYN, with or without some of the data in it: RFC 9293 3.10.7.3, RFC 7413 4.1.3.
+    /// Returns whether `ack` is for its SYN, with or without some of its data: RFC 9293 3.10.7.3, RFC 7413 4.1.3.
     pub(super) fn may_be_acknowledged_by(&self, ack: u32) -> bool {
         let sent = self.base.zip(self.next);
         sent.is_some_and(|(base, next)| distance(base, ack) > 0 && distance(ack, next) >= 0)
     }
 
-    /// A SYN with the number `seq` is that of this side: behind the packets that followed it, as the capture has it.
+    /// Returns whether a SYN with the number `seq` is that of this side, captured after the packets that followed it.
     pub(super) fn follows_syn(&self, seq: u32) -> bool {
         let first = self.base.filter(|_| !self.syn);
         first.is_some_and(|first| (0..=NEAR).contains(&distance(seq, first)))
@@ -75,19 +75,19 @@ impl Life {
         }
     }
 
-    /// Both sides have answered each other, or one has sent what follows a handshake.
+    /// Returns whether both sides have answered each other, or one has sent what follows a handshake.
     pub(super) fn is_established(&self) -> bool {
         let [low, high] = &self.sides;
         low.spoke || high.spoke || low.seen && high.seen && low.acknowledged && high.acknowledged
     }
 
-    /// It was reset or closed: by both sides, or where only one was captured by that.
+    /// Returns whether it was reset, or closed by both sides; if only one was captured, by that one.
     pub(super) fn has_ended(&self) -> bool {
         let [low, high] = &self.sides;
         self.was_reset() || (low.fin || !low.seen) && (high.fin || !high.seen)
     }
 
-    /// It was reset before it was established: a host may try again with the same number.
+    /// Returns whether it was reset before it was established: a host may try again with the same number.
     pub(super) fn was_refused(&self) -> bool {
         self.was_reset() && !self.is_established()
     }
@@ -96,7 +96,7 @@ impl Life {
         self.sides.iter().any(|side| side.reset)
     }
 
-    /// How far the numbers of `packet` are from those seen: the less, the better it fits.
+    /// Returns how far the numbers of `packet` are from those seen: the less, the better it fits.
     pub(super) fn misfit(&self, packet: &Held) -> i64 {
         const UNKNOWN: i64 = 1 << 30;
         let (own, peer) = (&self.sides[packet.side()], &self.sides[1 - packet.side()]);
@@ -114,8 +114,8 @@ impl Life {
         }
     }
 
-    /// Whether the sequence number of `packet` lies where its receiver takes something: RFC 9293 3.10.7.4, and behind
-    /// that as far as packets that were sent again can be.
+    /// Returns whether the receiver accepts the sequence number of `packet`: RFC 9293 3.10.7.4, and further back as far
+    /// as retransmissions reach.
     pub(super) fn takes_number(&self, packet: &Held) -> bool {
         let own = &self.sides[packet.side()];
         let Some(next) = own.next else { return true };
@@ -130,28 +130,28 @@ impl Life {
         -ahead <= NEAR.max(2 * i64::from(own.widest))
     }
 
-    /// Whether its acknowledgement can be of what the other side sent, RFC 5961 5.
+    /// Returns whether its acknowledgement can be for data that the other side sent, RFC 5961 5.
     pub(super) fn takes_acknowledgement(&self, packet: &Held) -> bool {
         let peer = &self.sides[1 - packet.side()];
         let (Some(ack), Some(next)) = (packet.segment.acknowledgement(), peer.next) else {
             return true;
         };
         let behind = distance(ack, next);
-        // Where a capture begins in the middle of a connection, the first one is of what was sent before.
+        // Where a capture begins in the middle of a connection, the first acknowledgement may be for earlier data.
         let window = i64::from(packet.segment.window) << GREATEST_SHIFT;
         let is_first = !peer.acknowledged && !peer.syn && (0..=window).contains(&behind);
         is_first || behind.abs() <= NEAR.max(2 * i64::from(peer.widest))
     }
 
-    /// Whether it acknowledges what a side that sent nothing but a SYN did not send: it may be of an older connection that
-    /// the other side still holds, RFC 9293 3.5.1.
+    /// Returns whether it acknowledges more than a side sent of which only a SYN was seen: it may be of an older
+    /// connection that the other side still has open, RFC 9293 3.5.1.
     pub(super) fn acknowledges_too_much(&self, packet: &Held) -> bool {
         let peer = &self.sides[1 - packet.side()];
         let ahead = |ack| peer.next.is_some_and(|next| distance(next, ack) > 0);
         peer.has_sent_only_a_syn() && packet.segment.acknowledgement().is_some_and(ahead)
     }
 
-    /// Whether a RST is believed, RFC 9293 3.10.7 and RFC 5961 3: one that answers a SYN by what it acknowledges.
+    /// Returns whether a RST is valid, RFC 9293 3.10.7 and RFC 5961 3: if it answers a SYN, by what it acknowledges.
     pub(super) fn takes_reset(&self, packet: &Held) -> bool {
         let (own, peer) = (&self.sides[packet.side()], &self.sides[1 - packet.side()]);
         if own.next.is_none() {
@@ -164,13 +164,13 @@ impl Life {
         answers && peer.next.is_some() || self.takes_number(packet)
     }
 
-    /// Whether its number is exactly the next one, as far as the capture tells.
+    /// Returns whether its number is exactly the next one, as far as the capture shows.
     pub(super) fn expects(&self, packet: &Held) -> bool {
         let own = &self.sides[packet.side()];
         own.next.is_none_or(|next| next == packet.segment.seq)
     }
 
-    /// Takes in a packet that it accepts.
+    /// Takes in an accepted packet.
     pub(super) fn note(&mut self, packet: &Held) {
         let segment = &packet.segment;
         let (side, peer) = (packet.side(), 1 - packet.side());
@@ -196,7 +196,7 @@ impl Life {
         }
         let end = packet.end();
         if segment.payload > 0 && own.next.is_some_and(|next| distance(next, end) > 0) {
-            // Who goes on sending has not ended, whatever was seen before.
+            // A side that goes on sending has not ended, whatever was seen before.
             (own.fin, own.reset) = (false, false);
         }
         own.fin |= segment.has(flag::FIN);
@@ -209,7 +209,7 @@ impl Life {
             own.next = Some(end);
         }
         if let (false, Some(base), Some(next)) = (own.acknowledged, own.base, own.next) {
-            // Where only this direction was captured no other limit is known of what it sends again.
+            // Where only this direction was captured, this is the only known limit of how far back it resends.
             let unanswered = distance(base, next).clamp(0, HALF_WINDOW);
             own.widest = own.widest.max(unanswered as u32);
         }
@@ -217,7 +217,7 @@ impl Life {
             return;
         };
         let [one, two] = &self.sides;
-        // RFC 7323 2.2: windows are scaled only where both SYNs say so, and never in a SYN.
+        // RFC 7323 2.2: windows are scaled only where both SYNs have the option, and never in a SYN.
         let scaled = one.shift.is_some() && two.shift.is_some();
         let shift = if syn || segment.window == 0 {
             Some(0)
@@ -242,7 +242,7 @@ impl Life {
         }
     }
 
-    /// The numbers went on elsewhere: what was known of windows holds no more.
+    /// Forgets the end of the window: the numbers of this side went on elsewhere.
     pub(super) fn jump(&mut self, side: usize) {
         self.sides[side].edge = None;
     }

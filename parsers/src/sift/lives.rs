@@ -21,7 +21,7 @@ enum Decision {
     Of(u32),
     /// It begins a life.
     Begins,
-    /// It belongs to that life, whose receiver refuses it.
+    /// It belongs to the life with this number, whose receiver refuses it.
     Refused(u32, Refusal),
 }
 
@@ -32,7 +32,7 @@ impl Lives {
         }
     }
 
-    /// Bytes that the table may grow by at once with so many more packets.
+    /// Returns the bytes by which the table may grow at once with `more` packets.
     pub(super) fn growth(&self, more: usize) -> u64 {
         if self.pairs.len() + more <= self.pairs.capacity() {
             return 0;
@@ -41,20 +41,20 @@ impl Lives {
         (2 * self.pairs.capacity().max(more) * entry) as u64
     }
 
-    /// What is known of the connections between the endpoints of `packet`.
+    /// Returns what is known of the connections between the endpoints of `packet`.
     pub(super) fn pair(&mut self, packet: &Held) -> &mut Pair {
         let pairs = self.pairs.entry(packet.owner.key);
         pairs.or_insert_with(|| Pair::new(packet.segment.time))
     }
 
-    /// The life of `packet`, and why it is refused there.
+    /// Returns the life of `packet`, and why its receiver refuses it.
     pub(super) fn assign(
         &mut self,
         packet: &mut Held,
         ahead: &mut Window,
     ) -> (u32, Option<Refusal>) {
         if !packet.segment.tcp() {
-            // Its header is cut behind the ports: it goes to the latest.
+            // Its header is cut after the ports: it goes to the latest life.
             let pair = self.pairs.get(&packet.owner.key);
             return (pair.map_or(0, |pair| pair.latest.number), None);
         }
@@ -108,7 +108,7 @@ fn decide(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
         return Decision::Begins;
     }
     if takes_number {
-        // What it acknowledges may have been lost by the capture: then the other side goes on there.
+        // The capture may have lost the data that it acknowledges: then the other side goes on there.
         let (ack, peer) = (segment.ack, 1 - packet.side());
         let known = life.sides[peer].next.unwrap_or(ack);
         let continues = ahead.find_ahead(|next| {
@@ -128,15 +128,15 @@ fn decide(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     place_far_segment(life, packet, ahead)
 }
 
-/// A packet that shows that a RST was not its sender's: that goes on as before. RFC 5961 3: a RST whose number is not
-/// exactly the expected one is answered by a challenge ACK.
+/// Finds a packet that shows that a RST was not its sender's, which goes on as before. RFC 5961 3: a challenge ACK
+/// answers a RST whose number is not exactly the expected one.
 fn continues_behind(reset: &Held, next: &Held) -> Option<()> {
     let same = next.shares_ends(reset) && next.side() == reset.side();
     (same && !next.segment.has(flag::SYN | flag::RST)).then_some(())
 }
 
-/// A segment far from those before it: the capture may have lost what lies between, the ports may serve another
-/// connection, or it is of none.
+/// Places a segment far from those before it: the capture may have lost the data between, the ports may serve another
+/// connection, or the segment belongs to none.
 fn place_far_segment(life: &mut Life, packet: &Held, ahead: &mut Window) -> Decision {
     let (side, end) = (packet.side(), packet.end());
     let known = life.sides[side].next.unwrap_or(end);
@@ -152,7 +152,7 @@ fn place_far_segment(life: &mut Life, packet: &Held, ahead: &mut Window) -> Deci
         nearer(ack).then_some(true)
     });
     let ended = life.has_ended();
-    // Where nothing follows, one that is near may have been let by an acknowledgement that was not captured.
+    // If nothing follows, an acknowledgement that was not captured may have allowed a segment that is near.
     let near = distance(known, packet.segment.seq).abs() <= NEAR;
     if !continues.unwrap_or(ended || near) {
         return Decision::Refused(life.number, Refusal::OutsideWindow);
@@ -166,8 +166,8 @@ fn place_far_segment(life: &mut Life, packet: &Held, ahead: &mut Window) -> Deci
     }
 }
 
-/// RFC 9293 3.6.1: behind a connection that has ended a SYN begins another one, whatever its number. RFC 5961 4: in a
-/// live one it is answered by a challenge ACK, and means nothing.
+/// Places a SYN. RFC 9293 3.6.1: after a connection has ended, a SYN begins another one, whatever its number. RFC 5961
+/// 4: in a live one, a challenge ACK answers it, and it changes nothing.
 fn place_syn(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
     let (side, seq) = (packet.side(), packet.segment.seq);
     let same = pair.lives().find(|life| life.sides[side].base == Some(seq));
@@ -191,7 +191,7 @@ fn place_syn(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
             .next
             .is_some_and(|next| (0..=NEAR).contains(&distance(seq, next)))
     {
-        // The other side acknowledged what follows it: it was captured late.
+        // The other side acknowledged data that follows it: the SYN was captured late.
         return Decision::Of(life.number);
     }
     if life.has_ended() || !life.is_established() {
@@ -206,7 +206,7 @@ fn place_syn(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision {
         }
         let segment = &later.segment;
         if later.side() != side {
-            // A challenge ACK acknowledges the old numbers. Where the SYN-ACK was not captured what follows it answers.
+            // A challenge ACK acknowledges the old numbers. If the SYN-ACK was not captured, the next segment answers.
             let new = segment.has(flag::SYN)
                 || distance(next, answer) > 0
                 || distance(answer, next) > NEAR;
@@ -228,7 +228,7 @@ fn place_syn_ack(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision
     let answers = pair.lives().find(|life| {
         let (own, other) = (&life.sides[side], &life.sides[peer]);
         let base = Some(ack.wrapping_sub(1));
-        // Of several answers the last one counts until one is acknowledged.
+        // Of several SYN-ACKs, the last one is valid until one is acknowledged.
         own.base == Some(seq) && other.base.is_none_or(|known| Some(known) == base)
             || other.may_be_acknowledged_by(ack) && !life.is_established()
             || own.base.is_none() && other.base.is_none()
@@ -242,7 +242,7 @@ fn place_syn_ack(pair: &mut Pair, packet: &Held, ahead: &mut Window) -> Decision
     }
     let unheard = !life.sides[side].seen;
     if unheard && life.takes_acknowledgement(packet) && life.is_established() {
-        // Captured behind the data that followed it.
+        // It was captured after the data that followed it.
         return Decision::Of(life.number);
     }
     let follows = seq.wrapping_add(1);

@@ -1,9 +1,9 @@
-//! The careful reading of a capture: packets are put into the order of their times, copies of other packets are found,
-//! and each TCP segment is given to the connection whose receiver would accept it.
+//! The careful reading of a capture: it puts packets into the order of their times, finds copies of other packets, and
+//! gives each TCP segment to the connection whose receiver would accept it.
 //!
-//! Most captures need none of that, and are read the quick way, which only notices that something is odd
-//! ([`crate::common::suspicion`]). Then the capture is read again, through here. A packet waits in a window of bounded
-//! time and length before it is judged, so that what follows it can settle a doubt.
+//! Most captures do not need it: the quick reading only notices that something is odd ([`crate::common::suspicion`]),
+//! and then the capture is read again, through here. A packet waits in a window of bounded time and length before it is
+//! judged, so that the packets after it can settle a doubt.
 
 mod asks;
 mod beside;
@@ -32,7 +32,7 @@ use crate::decode::{TCP, flag};
 /// How packets are sifted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SiftOptions {
-    /// How long before a packet that stands behind it in the file another may lie, in ns; 0: the order of the file stands.
+    /// How much earlier than a packet before it in the file a packet may be, in ns; 0 keeps the order of the file.
     pub window_ns: i64,
     /// Packets that may wait for earlier ones.
     pub window_packets: usize,
@@ -51,11 +51,11 @@ pub(crate) struct Sifted {
     pub refused: Option<Refusal>,
 }
 
-/// Packets that wait, and what is known of those before them.
+/// Packets that wait, and what is known of earlier ones.
 pub(crate) struct Sifter {
     window: Window,
     judge: Option<Judge>,
-    /// A TCP segment was cut within its options: one without SYN, or one with it.
+    /// Whether a TCP segment was cut within its options: one without SYN, and one with it.
     lacks_options: [bool; 2],
     /// Packets taken.
     number: u64,
@@ -83,7 +83,7 @@ impl Sifter {
         }
     }
 
-    /// Takes the next packet of the files, once [`Self::next`] has no more of those before it; how it comes.
+    /// Takes the next packet of the files, once [`Self::next`] has no more earlier ones; returns how it comes.
     #[inline]
     pub(crate) fn take(&mut self, mut packet: Held) -> Order {
         self.number += 1;
@@ -94,7 +94,7 @@ impl Sifter {
         order
     }
 
-    /// Makes copies of segments that were cut within their options comparable with `packet` and those that wait.
+    /// Makes segments that were cut within their options comparable with `packet` and with waiting packets.
     #[inline]
     fn find_cut_options(&mut self, packet: &mut Held) {
         let is_syn = packet.segment.has(flag::SYN);
@@ -110,7 +110,7 @@ impl Sifter {
         }
     }
 
-    /// The next packet in the order of time, if no earlier one can come. `ended`: none will come at all.
+    /// Returns the next packet in the order of time, if no earlier one can come. `ended`: no more come at all.
     #[inline]
     pub(crate) fn next(&mut self, ended: bool) -> Option<Sifted> {
         let packet = self.window.pop(ended)?;
@@ -137,7 +137,7 @@ impl Sifter {
         }
     }
 
-    /// Bytes that its tables may grow by at once with so many more packets.
+    /// Returns the bytes by which its tables may grow at once with `more` packets.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         let judge = self.judge.as_ref();
         judge.map_or(0, |judge| judge.lives.growth(more))
@@ -145,14 +145,14 @@ impl Sifter {
 }
 
 impl Judge {
-    /// The packet that `packet` is a copy of.
+    /// Returns the packet that `packet` is a copy of.
     fn find_other(&mut self, packet: &Held, window: &mut Window) -> Option<Original> {
         let pair = packet.is_tcp().then(|| self.lives.pair(packet));
         let copies = self.copies.as_mut()?;
         copies.find(packet, pair, window)
     }
 
-    /// Sets the life of a TCP packet; why it is refused there.
+    /// Sets the life of a TCP packet; returns why its receiver refuses it.
     fn find_life(&mut self, packet: &mut Held, window: &mut Window) -> Option<Refusal> {
         let (life, refused) = self.lives.assign(packet, window);
         packet.owner.key.life = life;

@@ -1,4 +1,4 @@
-//! All TCP connections between two endpoints: their lives, and what tells copies from packets that were sent again.
+//! All TCP connections between two endpoints: their lives, and what distinguishes copies from retransmissions.
 
 use super::held::Held;
 use super::identity::Identity;
@@ -11,19 +11,19 @@ use crate::decode::segment::since;
 const MOST_LIVES: usize = 4;
 /// A copy follows sooner than this at the same place, ...
 const HERE_NS: i64 = 5_000_000;
-/// ... behind a router, whose queue it may have to pass, ...
+/// ... after a router, whose queue it may have to pass, ...
 const ELSEWHERE_NS: i64 = 50_000_000;
 /// ... and where the round trip time is not known.
 const UNKNOWN_NS: (i64, i64) = (500_000, 10_000_000);
 
-/// Where the packets of a pair were seen whose times can be compared, once one was recorded again a path later.
+/// Where the packets of a pair were seen whose times are comparable, once one of them has a distant copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Vantage {
     /// All at one place, whose copies come late.
     Anywhere,
     /// Those of this interface.
     Interface(u32),
-    /// Nobody knows which.
+    /// It is unknown which.
     Unknown,
 }
 
@@ -32,21 +32,22 @@ pub(super) enum Vantage {
 pub(super) struct Pair {
     /// The latest life.
     pub latest: Life,
-    /// Those before it that may go on.
+    /// Earlier lives that may go on.
     pub earlier: Vec<Life>,
-    /// When the SYN was sent, then the time to the initiator's first acknowledgement: both ways past any capture point.
+    /// When the SYN was sent, then the time to the initiator's first acknowledgement: a round trip past any capture
+    /// point.
     syn_time: Option<i64>,
     round_trip_ns: Option<i64>,
     /// Side of the initiator.
     initiator: usize,
     /// Content and identification of the last packet of each side.
     last: [Option<(u64, u16)>; 2],
-    /// The side gives each packet another identification, as the last two had.
+    /// The side gives each packet another identification: the last two differed.
     counts: [bool; 2],
-    /// How often the last packets of each side that take numbers were recorded, the latest first: of several, because an
+    /// How often the last packets of each side that take numbers were recorded, the latest first: several, because an
     /// overloaded mirror loses copies.
     recorded: [[u8; 4]; 2],
-    /// A packet of each side that waits for its acknowledgement: the number behind it, and when it was sent.
+    /// A packet of each side that waits for its acknowledgement: the number after it, and when it was sent.
     waiting: [Option<(u32, i64)>; 2],
     /// The shortest time from a packet of each side to its acknowledgement.
     halves: [Option<i64>; 2],
@@ -77,7 +78,7 @@ impl Pair {
         }
     }
 
-    /// Begins another life with `packet`; its number.
+    /// Begins another life with `packet`; returns its number.
     pub(super) fn begin(&mut self, packet: &Held) -> u32 {
         let number = self.latest.number + 1;
         let life = Life::new(number, packet.segment.time);
@@ -91,12 +92,12 @@ impl Pair {
         self.latest.number
     }
 
-    /// All lives, the latest first.
+    /// Returns all lives, the latest first.
     pub(super) fn lives(&mut self) -> impl Iterator<Item = &mut Life> {
         std::iter::once(&mut self.latest).chain(self.earlier.iter_mut().rev())
     }
 
-    /// The life whose numbers `packet` fits best.
+    /// Returns the life whose numbers `packet` fits best.
     pub(super) fn nearest(&mut self, packet: &Held) -> &mut Life {
         let mut best = (self.latest.misfit(packet), usize::MAX);
         for (place, life) in self.earlier.iter().enumerate().rev() {
@@ -111,16 +112,16 @@ impl Pair {
         }
     }
 
-    /// Whether `packet` opens a connection behind one that has ended, so that it is no copy of an earlier packet.
+    /// Returns whether `packet` opens a connection after one that has ended: then it is no copy of an earlier packet.
     pub(super) fn opens_anew(&self, packet: &Held) -> bool {
         packet.segment.flags() & (flag::SYN | flag::ACK) == flag::SYN
             && self.latest.has_ended()
             && !self.latest.was_refused()
     }
 
-    /// Whether `packet`, which equals one of the latest connection and was recorded after its end, is a copy. It is if the
-    /// handshake was recorded again with the same identification or timestamp, which a host gives to one packet only.
-    /// `follows` says whether the packet behind a SYN was seen before, too.
+    /// Returns whether `packet`, which equals one of the latest connection and was recorded after its end, is a copy.
+    /// It is if the handshake was recorded again with the same identification or timestamp, which a host gives to one
+    /// packet only. `follows` returns whether the packet after a SYN was seen before, too.
     pub(super) fn is_replay(&mut self, packet: &Held, follows: impl FnOnce() -> bool) -> bool {
         if !self.latest.has_ended() || self.latest.was_refused() || packet.segment.has(flag::RST) {
             return self.is_replayed && self.latest.has_ended();
@@ -136,43 +137,44 @@ impl Pair {
         self.is_replayed
     }
 
-    /// Time from a packet to what it makes the other side send, past any capture point, where that was seen.
+    /// Returns the time from a packet to its answer, past any capture point, if that is known.
     pub(super) fn round_trip_ns(&self) -> Option<i64> {
         let halves = self.halves[0].zip(self.halves[1]);
         self.round_trip_ns.or(halves.map(|(one, two)| one + two))
     }
 
-    /// How soon a copy of a packet without identification follows, at the same place and at another one: much sooner than
-    /// a host could send it again.
+    /// Returns how soon a copy of a packet without identification follows, at the same place and at another one: much
+    /// sooner than a host could send it again.
     pub(super) fn copies_within_ns(&self) -> (i64, i64) {
         self.round_trip_ns().map_or(UNKNOWN_NS, |ns| {
             ((ns / 4).min(HERE_NS), (ns / 2).min(ELSEWHERE_NS))
         })
     }
 
-    /// Whether the identification of `packet` tells it from one that was sent again.
+    /// Returns whether the identification of `packet` distinguishes it from a retransmission.
     pub(super) fn is_identified(&self, packet: &Held) -> bool {
         packet.identity.ident != 0 && self.counts[packet.side()]
     }
 
-    /// How often the latest packets of the sender of `packet` that take numbers were recorded.
+    /// Returns how often the latest packets of the sender of `packet` that take numbers were recorded.
     pub(super) fn recorded(&self, packet: &Held) -> u32 {
         let latest = self.recorded[packet.side()];
         let [now, before, ..] = latest;
-        // A host without a connection answers each packet with the same RST: that one before was recorded twice may be
-        // the network's doing, and then there are two answers.
+        // A host without a connection answers each packet with the same RST. A packet recorded twice may have been
+        // doubled by the network, and then there are two answers.
         if packet.segment.has(flag::RST) && before > 0 {
             return now.min(before).into();
         }
         latest.into_iter().max().unwrap_or(0).into()
     }
 
-    /// Whether the last packet of a side that takes numbers was recorded more than once.
+    /// Returns whether the last packet of a side that takes numbers was recorded more than once.
     pub(super) fn was_copied(&self, side: usize) -> bool {
         self.recorded[side][0] > 1
     }
 
-    /// Whether `packet`, which is no copy, was seen first at another place than others of the pair, or may have been.
+    /// Returns whether `packet`, which is no copy, was or may have been seen first at another place than others of the
+    /// pair.
     pub(super) fn is_elsewhere(&self, packet: &Held) -> bool {
         match self.vantage {
             None | Some(Vantage::Anywhere) => false,
@@ -187,18 +189,18 @@ impl Pair {
         *now = now.saturating_add(u8::from(packet.takes_numbers()));
     }
 
-    /// The number of the large segment that `packet` is a part of, and where that was seen.
+    /// Returns the number of the large segment that `packet` is a part of, and where the segment was seen.
     pub(super) fn part_of(&mut self, packet: &Held) -> Option<(u64, Identity)> {
         let round_trip_ns = self.round_trip_ns();
         self.parts.as_mut()?.find(packet, round_trip_ns)
     }
 
-    /// Large segments were recorded, whose parts may pass another place.
+    /// Returns whether large segments were recorded, whose parts may pass another place.
     pub(super) fn is_divided(&self) -> bool {
         self.parts.is_some()
     }
 
-    /// Notes a packet that is none.
+    /// Notes a packet that is no copy.
     pub(super) fn note(&mut self, packet: &Held) {
         if Parts::wants(packet) {
             self.parts.get_or_insert_default().note(packet);
@@ -214,7 +216,7 @@ impl Pair {
             self.counts[side] = last.1 != this.1;
         }
         if segment.flags() & (flag::SYN | flag::ACK) == flag::SYN {
-            // Of several nobody knows which one is answered.
+            // Of several SYNs it is unknown which one is answered.
             self.syn_time = self.syn_time.is_none().then_some(segment.time);
             self.initiator = side;
         } else if side == self.initiator

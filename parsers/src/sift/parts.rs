@@ -1,7 +1,7 @@
 //! Parts of a large TCP segment that was recorded before a host or its interface divided it.
 //!
-//! A container's interface shows one segment of 64 KiB, and the interface behind the bridge the packets that were made of
-//! it (TSO, GSO). They carry the same bytes, so that they are copies of parts of it. A part that a host sends again
+//! A container's interface shows one segment of 64 KiB, and the interface after the bridge the packets that were made
+//! of it (TSO, GSO). They carry the same bytes, so they are copies of parts of it. A part that a host sends again
 //! passes the first place once more, as a packet of its own.
 
 use std::collections::VecDeque;
@@ -11,12 +11,12 @@ use super::identity::Identity;
 use super::life::distance;
 use crate::decode::segment::since;
 
-/// Large segments of one side that are remembered, and places behind them.
+/// Large segments of one side that are remembered, and other places that their parts pass.
 const MOST: usize = 8;
 const MOST_PLACES: usize = 4;
 /// No Ethernet without jumbo frames carries more.
 const LARGE_BYTES: u32 = 1500;
-/// A queue between the two places holds a packet no longer than this.
+/// A queue between the two places delays a packet no longer than this.
 const LONGEST_NS: i64 = 1_000_000_000;
 
 /// A large segment, as it was seen at the first place.
@@ -28,7 +28,7 @@ struct Large {
     ack: u32,
     seq: u32,
     end: u32,
-    /// Of other places: number behind the last part that was seen there.
+    /// For each other place, the number after the last part that was seen there.
     passed: Vec<(u64, u32)>,
 }
 
@@ -37,7 +37,7 @@ struct Large {
 pub(super) struct Parts([VecDeque<Large>; 2]);
 
 impl Parts {
-    /// Whether `packet` may have been divided behind the place where it was seen.
+    /// Returns whether `packet` may be divided after the place where it was seen.
     pub(super) fn wants(packet: &Held) -> bool {
         packet.segment.ip_bytes() > LARGE_BYTES && packet.segment.payload > 0
     }
@@ -58,8 +58,8 @@ impl Parts {
         });
     }
 
-    /// The number of the segment that `packet`, seen at another place, is a part of, and where that was seen. `round_trip_ns`: a host sends nothing
-    /// again before that.
+    /// Returns the number of the segment that `packet`, seen at another place, is a part of, and where the segment was
+    /// seen. A host sends nothing again before `round_trip_ns`.
     pub(super) fn find(
         &mut self,
         packet: &Held,
@@ -79,12 +79,12 @@ impl Parts {
 }
 
 impl Large {
-    /// Whether `packet` is its next part at another place, so soon; notes that it passed.
+    /// Returns whether `packet` is its next part at another place, soon enough; notes that it passed.
     fn passes(&mut self, packet: &Held, within_ns: i64) -> bool {
         let (seq, end) = (packet.segment.seq, packet.end());
         let behind = distance(self.seq, seq);
         let inside = behind >= 0 && distance(end, self.end) >= 0;
-        // Each part takes the next identification, or the same one. One that was sent again takes a later one.
+        // Each part takes the next identification, or the same one. A part that was sent again takes a later one.
         let steps = packet.identity.ident.wrapping_sub(self.identity.ident);
         let counted = i64::from(steps) * i64::from(packet.segment.payload) <= behind;
         let whole = seq == self.seq && end == self.end;

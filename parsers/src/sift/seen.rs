@@ -10,7 +10,7 @@ const MOST_PLACES: usize = 16;
 
 /// What was seen of one content.
 pub(super) struct Seen {
-    /// Number and time of the packet that the next copies are of.
+    /// Number of the packet that the next copies are of, and time of its latest sighting.
     pub(super) number: u64,
     pub(super) time: i64,
     /// How often it was sent.
@@ -19,11 +19,11 @@ pub(super) struct Seen {
     pub(super) first: (u64, u32),
     /// ... and at others.
     pub(super) others: Vec<(u64, u32)>,
-    /// How often the packet sent last was recorded.
+    /// How often the latest packet that was sent was recorded.
     pub(super) recorded: u32,
-    /// Flow and direction of the first one.
+    /// Flow and direction of its packets.
     pub(super) sender: u64,
-    /// Of the first one.
+    /// Identity of the latest packet that was sent.
     pub(super) identity: Identity,
 }
 
@@ -41,7 +41,7 @@ impl Seen {
         }
     }
 
-    /// The same of a part of packet `number`, which was seen at `point` before.
+    /// Returns this as a part of packet `number`, which was seen at `point` before.
     pub(super) fn part_of(self, number: u64, point: u64) -> Self {
         Self {
             number,
@@ -52,7 +52,7 @@ impl Seen {
         }
     }
 
-    /// Takes in a packet alike that was sent.
+    /// Takes in a packet alike that was sent, which is no copy.
     pub(super) fn note_sent(&mut self, packet: &Held) {
         let times = self.times_at(packet.identity.point);
         *times += 1;
@@ -74,7 +74,7 @@ impl Seen {
         self.identity.frame_number = packet.identity.frame_number;
     }
 
-    /// How often it was seen at `point`.
+    /// Returns how often it was seen at `point`.
     pub(super) fn times(&self, point: u64) -> u32 {
         let all = std::iter::once(&self.first).chain(&self.others);
         let mut there = all.filter(|place| place.0 == point);
@@ -95,7 +95,7 @@ impl Seen {
     }
 }
 
-/// A number of the flow and the direction of `packet`.
+/// Returns a number for the flow and the direction of `packet`.
 pub(super) fn sender(packet: &Held) -> u64 {
     packet.owner.hash ^ packet.side() as u64
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::held::Held;
 
-/// How a packet comes in the order of the file.
+/// How the time of a packet fits the order of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     /// No earlier than those before it.
@@ -15,7 +15,7 @@ pub(crate) enum Order {
     TooLate,
 }
 
-/// Its place in the order: packets too late for the window begin a new epoch.
+/// Place of a packet in the order: packets too late for the window begin a new epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     epoch: u64,
@@ -34,15 +34,15 @@ pub(crate) struct Window {
     left: i64,
     /// Packets no earlier than those before them.
     in_order: VecDeque<(u64, Held)>,
-    /// Packets that came behind later ones.
+    /// Packets that came after later ones.
     late: BTreeMap<Rank, Held>,
-    /// How many packets may still be looked at ahead: bounds the work that odd packets ask for.
+    /// How many packets may still be examined ahead: bounds the work that odd packets cause.
     credit: usize,
     /// No packet comes any more.
     ended: bool,
 }
 
-/// Looks ahead that each packet adds to the credit, and what there is at first.
+/// Packets ahead that each packet allows to examine, and the credit at first.
 const CREDIT: usize = 64;
 const FIRST_CREDIT: usize = 1 << 20;
 
@@ -61,10 +61,11 @@ impl Window {
         }
     }
 
-    /// Until when all packets are in the window, but for late ones: those of this time and behind it may still come.
+    /// Returns the time until which all packets are in the window, but for late ones: those of this time and later may
+    /// come.
     pub(crate) fn complete_until(&self) -> i64 {
         let first = self.in_order.front();
-        // Nothing comes behind what was there before the clock was set back.
+        // No packet follows those from before the clock was set back.
         if self.ended || first.is_some_and(|(epoch, _)| *epoch < self.epoch) {
             i64::MAX
         } else {
@@ -72,7 +73,7 @@ impl Window {
         }
     }
 
-    /// How `packet`, the next one of the file, comes.
+    /// Returns how `packet`, the next one of the file, comes.
     pub(crate) fn order(&self, packet: &Held) -> Order {
         let time = packet.segment.time;
         if time >= self.newest || self.reach_ns == 0 {
@@ -88,12 +89,12 @@ impl Window {
         time < self.newest.saturating_sub(self.reach_ns)
     }
 
-    /// Takes the next packet of the file.
+    /// Takes in the next packet of the file.
     pub(crate) fn push(&mut self, packet: Held) {
         let time = packet.segment.time;
         self.credit = self.credit.saturating_add(CREDIT);
         if self.is_beyond(time) {
-            // The clock was set back, or one packet was far ahead of it: all before this one leaves first.
+            // The clock was set back, or one packet was far ahead of it: all packets before this one leave first.
             self.epoch += 1;
             self.newest = time;
             self.left = i64::MIN;
@@ -115,13 +116,13 @@ impl Window {
         }
     }
 
-    /// All packets that wait, in any order.
+    /// Returns all packets that wait, in any order.
     pub(crate) fn each_mut(&mut self) -> impl Iterator<Item = &mut Held> {
         let in_order = self.in_order.iter_mut().map(|(_, packet)| packet);
         in_order.chain(self.late.values_mut())
     }
 
-    /// The earliest packet, if none that comes can be earlier.
+    /// Returns the earliest packet, if none that comes can be earlier.
     pub(crate) fn pop(&mut self, ended: bool) -> Option<Held> {
         self.ended = ended;
         let first = self.in_order.front().map(rank_of);
@@ -149,8 +150,8 @@ impl Window {
         }
     }
 
-    /// The first packet ahead, in the order of time, that `wanted` takes something from; none where so much was looked at
-    /// for other packets that no more may be.
+    /// Returns what `wanted` takes from the first packet ahead in the order of time; none if other packets used up the
+    /// credit for looking ahead.
     pub(crate) fn find_ahead<T>(
         &mut self,
         mut wanted: impl FnMut(&Held) -> Option<T>,
