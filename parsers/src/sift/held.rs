@@ -48,7 +48,7 @@ impl Held {
             .wrapping_add(self.segment.payload + syn + fin)
     }
 
-    /// Returns whether it is a TCP segment that takes sequence numbers: a host resends it only after it waited for an answer.
+    /// Returns whether it is a TCP segment that takes sequence numbers: a host resends it only if no answer came.
     pub(crate) fn takes_numbers(&self) -> bool {
         self.is_tcp() && self.end() != self.segment.seq
     }

@@ -1,7 +1,7 @@
-//! Decoded packets to flows: which connection and direction each belongs to, and what is counted there.
+//! Assigns decoded packets to flows: which connection and direction each belongs to, and what is counted there.
 //!
-//! A chunk of packets goes through two steps. `connections` looks, in the order of the capture, whose each
-//! packet is, and keeps what is common to a connection; `states` then counts connection after connection.
+//! A chunk of packets goes through two steps. `connections` finds the connection of each packet, in the order of the
+//! capture, and keeps what is common to a connection; `states` then counts connection after connection.
 
 mod count;
 mod find;
@@ -38,7 +38,7 @@ pub(crate) struct Side<'a> {
     pub peer: Option<&'a Direction>,
 }
 
-/// All directions by connection, forward first.
+/// Returns all directions by connection, forward first.
 pub(crate) fn sides<'a>(
     connections: &'a Connections,
     states: &'a States,
@@ -77,7 +77,7 @@ pub(crate) fn sides<'a>(
     })
 }
 
-/// Messages that are still being sent when the capture ends, by connection, forward first.
+/// Returns the messages that are still being sent when the capture ends, by connection, forward first.
 pub(crate) fn unfinished_messages(connections: &Connections, states: &States) -> EndedRows {
     let mut rows = EndedRows::default();
     for (number, connection) in connections.iter() {

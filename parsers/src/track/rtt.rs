@@ -11,7 +11,7 @@ pub(crate) struct Rtt {
     pub sum_ns: i64,
 }
 
-/// No host waits so long for an acknowledgement: it gives up after minutes.
+/// No host waits this long for an acknowledgement: it gives up after minutes.
 const LONGEST_NS: i64 = 24 * 3600 * 1_000_000_000;
 
 impl Rtt {

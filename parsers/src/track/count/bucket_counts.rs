@@ -14,7 +14,7 @@ pub(crate) struct Sparse {
 }
 
 impl Sparse {
-    /// Another bucket can be added.
+    /// Returns whether another bucket can be added.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         usize::from(self.used) * 4 < MOST_SLOTS * 3
@@ -40,10 +40,10 @@ impl Sparse {
         self.used += 1;
     }
 
-    /// The slot of `tag`, or the empty one where it belongs.
+    /// Returns the slot of `tag`, or the empty one where it belongs.
     fn find(&mut self, tag: u64) -> &mut u64 {
         let mask = self.slots.len() - 1;
-        // Neighbouring buckets are full together: spread them.
+        // Neighbouring buckets are used together: spread them.
         let mut at = usize::from((tag as u16).wrapping_mul(40_503) >> 4);
         while self.slots[at & mask] != 0 && self.slots[at & mask] >> 48 != tag {
             at += 1;
@@ -64,13 +64,13 @@ impl Sparse {
 /// Rows of [`STEPS`] buckets up to `i64::MAX`.
 pub(crate) const ROWS: usize = 59;
 
-/// One count for each bucket of a power of two, where any gap was in it.
+/// One count for each bucket of those powers of two that any gap is in.
 #[derive(Debug)]
 pub(crate) struct Dense {
     /// Place of each row in `rows`, plus one; 0 where it has none.
     places: [u8; ROWS],
     rows: Vec<[u32; STEPS as usize]>,
-    /// Buckets whose count began again, by `u32::MAX` each time.
+    /// Buckets whose count overflowed: one entry for each `u32::MAX`.
     full: Vec<u16>,
 }
 

@@ -1,14 +1,14 @@
-//! Gaps to logarithmic buckets: exact integers, the same edges everywhere.
+//! Sorts gaps into logarithmic buckets: exact integers, the same edges everywhere.
 //!
 //! Below 64 ns each value is its own bucket. Above, each power of two is divided into 64 equal buckets, so
 //! that none is wider than 1/64 (1.5625 %) of its lower edge. Buckets of any two flows, files or runs can be
 //! added up.
 
-/// Buckets per power of two, and the values below which every bucket holds one value.
+/// Buckets per power of two; below this value every bucket contains one value.
 pub(crate) const STEPS: u64 = 64;
 const STEP_BITS: u32 = 6;
 
-/// Number of the bucket that holds `gap`.
+/// Returns the number of the bucket that contains `gap`.
 #[inline]
 pub(crate) fn bucket(gap: u64) -> u16 {
     if gap < STEPS {
@@ -18,7 +18,7 @@ pub(crate) fn bucket(gap: u64) -> u16 {
     (STEPS + STEPS * u64::from(exponent) + ((gap >> exponent) & (STEPS - 1))) as u16
 }
 
-/// Lower edge, contained, and upper edge, not contained, of a bucket in nanoseconds.
+/// Returns the lower edge, included, and the upper edge, excluded, of a bucket in nanoseconds.
 pub(crate) fn bucket_bounds(bucket: u16) -> (i64, i64) {
     let bucket = u64::from(bucket);
     if bucket < STEPS {

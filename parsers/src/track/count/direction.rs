@@ -25,17 +25,17 @@ pub(crate) struct Direction {
 
 #[derive(Debug)]
 struct Rare {
-    /// Times that went back.
+    /// How often time went back.
     regressions: u64,
-    /// Latest time before the last of them.
+    /// Latest time before it went back.
     latest: i64,
     marks: Marks,
-    /// Packets that the capturing host sent, as the file says.
+    /// Packets that the capturing host sent, according to the file.
     outgoing: u64,
 }
 
-/// Nanoseconds from `earlier` to `later`. Unlike with [`since`](crate::decode::segment::since) its sign tells whether time went
-/// back, also where centuries lie between.
+/// Returns the nanoseconds from `earlier` to `later`. Unlike with [`since`](crate::decode::segment::since), the sign
+/// shows whether time went back even over centuries.
 #[inline]
 fn signed_since(later: i64, earlier: i64) -> i64 {
     #[cold]
@@ -48,7 +48,7 @@ fn signed_since(later: i64, earlier: i64) -> i64 {
 }
 
 impl Direction {
-    /// A direction of which no packet was seen; perhaps acknowledgements of it were.
+    /// Returns a direction of which no packet was seen; perhaps acknowledgements of it were.
     pub(crate) fn unheard() -> Self {
         Self {
             last_time: 0,
@@ -64,7 +64,7 @@ impl Direction {
         }
     }
 
-    /// Counts `segment`; the gap to the one before it.
+    /// Counts `segment`; returns the gap to the one before it.
     #[inline]
     pub(crate) fn count(&mut self, segment: &Segment, count_gaps: bool) -> Option<i64> {
         let gap = (self.packets > 0).then(|| signed_since(segment.time, self.last_time));
@@ -116,7 +116,7 @@ impl Direction {
         rare.latest = rare.latest.max(last);
     }
 
-    /// Asks for the memory behind this, which must be at hand itself.
+    /// Prefetches what this points to; this itself must be in the cache.
     #[inline]
     pub(crate) fn look_ahead(&self) {
         self.gaps.look_ahead();

@@ -1,10 +1,10 @@
-//! Gaps between packets to counts by bucket.
+//! Counts gaps between packets by bucket.
 
 use super::bucket_counts::{Dense, Sparse};
 use super::buckets::bucket;
 use crate::common::memory::{in_wide_registers, prefetch};
 
-/// Gaps that are only listed. Most flows have no more.
+/// Gaps that are listed one by one: most flows have no more.
 const LISTED: usize = 30;
 /// Number of gaps that fill whole vector registers.
 const LANES: usize = 32;
@@ -32,7 +32,7 @@ pub(crate) struct GapList {
 }
 
 impl GapList {
-    /// Sorted by counting how many are less than each: without a branch on values that look random.
+    /// Sorts by counting how many are less than each, without a branch on values that look random.
     fn each(&self, mut each: impl FnMut(u16, i64)) {
         let buckets = &self.buckets[..usize::from(self.length)];
         let mut lanes = [NO_BUCKET; LANES];
@@ -44,7 +44,7 @@ impl GapList {
             || {
                 let mut less = [0_i16; LANES];
                 for other in lanes {
-                    // Not a count of rounds: several of them at once would need more registers than there are.
+                    // With a count of rounds the compiler would unroll them and need more registers than there are.
                     if other == NO_BUCKET {
                         break;
                     }
@@ -69,7 +69,7 @@ impl GapList {
 }
 
 impl Gaps {
-    /// Counts one gap; one below 0 as 0.
+    /// Counts one gap; one below 0 is taken as 0.
     #[inline]
     pub(crate) fn count(&mut self, gap_ns: i64) {
         let bucket = bucket(gap_ns.max(0) as u64);
@@ -84,7 +84,7 @@ impl Gaps {
         }
     }
 
-    /// Asks for the memory of a short list.
+    /// Prefetches a short list.
     #[inline]
     pub(crate) fn look_ahead(&self) {
         if let Self::List(list) = self {

@@ -24,7 +24,7 @@ impl Marks {
         let mark = segment.ecn();
         self.capable_packets += u64::from(mark != ecn::NOT_CAPABLE);
         self.marked_packets += u64::from(mark == ecn::CONGESTION_EXPERIENCED);
-        // The same bits of a SYN negotiate.
+        // In a SYN the same bits negotiate.
         if segment.tcp() && !segment.has(flag::SYN) {
             self.echoes += u64::from(segment.has(flag::ECE));
             self.answers += u64::from(segment.has(flag::CWR));
@@ -32,12 +32,12 @@ impl Marks {
         }
     }
 
-    /// Segments with ECE; unknown where its bit is part of a counter.
+    /// Returns the number of segments with ECE; unknown where its bit is part of a counter.
     pub(crate) fn echoes(&self) -> Option<u64> {
         (!self.has_counter).then_some(self.echoes)
     }
 
-    /// Segments with CWR; unknown where its bit is part of a counter.
+    /// Returns the number of segments with CWR; unknown where its bit is part of a counter.
     pub(crate) fn answers(&self) -> Option<u64> {
         (!self.has_counter).then_some(self.answers)
     }

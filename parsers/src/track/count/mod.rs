@@ -1,4 +1,4 @@
-//! Packets of a connection to the counts of its two directions.
+//! Counts the packets of a connection in its two directions.
 
 pub(crate) mod bucket_counts;
 pub(crate) mod buckets;

@@ -1,4 +1,4 @@
-//! The connections of a chunk to shares, which threads count side by side.
+//! Divides the connections of a chunk into shares, which threads count in parallel.
 
 use super::state::{ConnectionState, PacketFacts};
 use crate::common::arena::Arena;

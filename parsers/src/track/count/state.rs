@@ -17,7 +17,7 @@ pub(crate) struct PacketFacts {
 }
 
 impl ConnectionState {
-    /// Asks for the memory behind this, which must be at hand itself.
+    /// Prefetches what this points to; this itself must be in the cache.
     #[inline]
     pub(crate) fn look_ahead(&self) {
         for direction in self.sides.iter().flatten() {
@@ -25,7 +25,7 @@ impl ConnectionState {
         }
     }
 
-    /// Asks for the memory behind that, which must be at hand too.
+    /// Prefetches what that points to, which must be in the cache, too.
     #[inline]
     pub(crate) fn look_further(&self) {
         for direction in self.sides.iter().flatten() {

@@ -1,5 +1,5 @@
-//! Packets of connections to their counts, connection after connection, so that each one's state is looked up
-//! once for all its packets of a chunk; on several threads, because no two connections share a state.
+//! Counts the packets of connections, connection after connection, so that each one's state is looked up once for all
+//! its packets of a chunk; on several threads, because no two connections share a state.
 
 use std::slice::{Iter, IterMut};
 
@@ -22,12 +22,12 @@ use crate::track::tcp::messages::ended::{Ended, EndedRows};
 
 /// Fewer packets than this are not worth another thread.
 const WORTH_SPLITTING: usize = 2048;
-/// Parts of a chunk for each thread: one that ends early takes another.
+/// Parts of a chunk for each thread: a thread that ends early takes another part.
 const PARTS: usize = 8;
-/// Connections between asking for the memory behind one's state and using it: the state itself is asked for twice as
-/// early, what lies further behind half as early.
+/// Connections between the prefetch of what one's state points to and its use: the state itself is fetched twice as
+/// early, the next level of memory half as early.
 const AHEAD: usize = 4;
-/// Packets between asking for one's memory and counting it, whosever they are.
+/// Packets between the prefetch of one and its count, of any connection.
 const SEGMENTS_AHEAD: usize = 64;
 
 /// Packets of one connection that are counted before their TCP state is followed: two short loops wait less
@@ -74,12 +74,12 @@ impl States {
         }
     }
 
-    /// Bytes that the states of this many connections take, without what each allocates itself.
+    /// Returns the bytes that the states of this many connections take, without what each allocates itself.
     pub(crate) fn bytes_of(connections: usize) -> u64 {
         (connections * size_of::<ConnectionState>()) as u64
     }
 
-    /// Frees them on several threads: with many connections that takes a while.
+    /// Frees the states on several threads: with many connections that takes a while.
     pub(crate) fn free(self) {
         self.list.into_parts().into_par_iter().for_each(|part| {
             part.into_par_iter()
@@ -92,7 +92,7 @@ impl States {
         self.list.get(connection)
     }
 
-    /// Asks for the memory of connections behind `connection`, where one after the other is looked at.
+    /// Prefetches connections after `connection`, for a loop over all of them.
     #[inline]
     pub(crate) fn look_ahead(&self, connection: u32) {
         if let Some(state) = self.list.get(connection.saturating_add(2 * AHEAD as u32)) {
@@ -103,8 +103,8 @@ impl States {
         }
     }
 
-    /// Counts the packets of `chunk`. `facts`, where wanted, is given one entry for each position of `grouping`;
-    /// the lists of `messages` those that ended, in the order of connections.
+    /// Counts the packets of `chunk`. `facts`, where wanted, get one entry for each position of `grouping`, and the
+    /// lists of `messages` get those that ended, in the order of connections.
     pub(crate) fn count(
         &mut self,
         chunk: &Chunk,
@@ -144,7 +144,7 @@ impl States {
         }
         if several_threads() {
             let shares = shares.into_par_iter().zip(messages);
-            // One by one: a thread that comes late still finds some.
+            // One share at a time: a thread that comes late still finds some.
             let shares = shares.with_max_len(1);
             shares.for_each(|(share, messages)| work.count(share, messages));
         } else {
@@ -262,7 +262,7 @@ impl Work<'_> {
         }
     }
 
-    /// Takes in the packets behind `segment` that are like it, all at once.
+    /// Takes in the packets after `segment` that are like it, all at once.
     #[inline]
     fn follow_burst(
         self,
@@ -272,7 +272,7 @@ impl Work<'_> {
         facts: &mut IterMut<'_, PacketFacts>,
     ) {
         let following = packets.as_slice();
-        // One or two are soon taken one by one.
+        // For a single packet this does not pay off.
         if !self.without_fast.has(FastWays::BURSTS)
             && segment.payload > 0
             && let &[next, later, ..] = following
@@ -304,7 +304,7 @@ impl Work<'_> {
         }
         let segment = &self.segments[position as usize];
         if peer.is_none() && segment.acknowledgement().is_some() {
-            // What it acknowledges may come behind it.
+            // The data that it acknowledges may come after it.
             *peer = Some(Direction::unheard());
         }
         let peer = peer.as_mut().map(|peer| &mut peer.tcp);
@@ -316,7 +316,7 @@ impl Work<'_> {
         own.take(peer, segment, options, ended);
     }
 
-    /// TCP options of `segment`, which is at `position`, where they are listed.
+    /// Returns the TCP options of `segment`, which is at `position`, where they are listed.
     fn listed(&self, position: u32, segment: &Segment) -> Option<&TcpOptions> {
         if !segment.lists_options() {
             return None;

@@ -12,7 +12,8 @@ use crate::decode::{Key, TCP, flag};
 pub(crate) struct Connection {
     low: u128,
     high: u128,
-    /// TCP: the key's life, and its network above. Else the time of the latest packet, for the idle timeout.
+    /// TCP: the key's life, and its network in the upper half. Else the time of the latest packet, for the idle
+    /// timeout.
     latest_or_life: u64,
     /// TCP: initial sequence number of each side, or the number before the first byte seen. Else the key's network.
     bases_or_network: [u32; 2],
@@ -36,11 +37,11 @@ const TOLD_HIGH: u8 = 8;
 /// A SYN, with or without ACK, was captured.
 const SYN: u8 = 16;
 const RESET: u8 = 32;
-/// The first base holds; shifted by one: the second.
+/// The first base is known; shifted left by one: the second.
 const BASE: u8 = 64;
 
 impl Connection {
-    /// Begins with `segment`; its sender is taken for the initiator, or if `turned` the other side.
+    /// Begins with `segment`, whose sender is taken for the initiator, or if `turned` its receiver.
     pub(crate) fn new(key: &Key, vlan: u16, segment: &Segment, turned: bool) -> Self {
         let mut bits = if key.v6 { V6 } else { 0 };
         if segment.is_from_high() != turned {
@@ -97,7 +98,7 @@ impl Connection {
         self.bits & bit != 0
     }
 
-    /// Whether the initiator is the key's higher endpoint.
+    /// Returns whether the initiator is the key's higher endpoint.
     pub(crate) fn forward_from_high(&self) -> bool {
         self.has(if self.has(TOLD) {
             TOLD_HIGH
@@ -106,24 +107,24 @@ impl Connection {
         })
     }
 
-    /// A SYN, with or without ACK, was captured.
+    /// Returns whether a SYN, with or without ACK, was captured.
     pub(crate) fn syn_seen(&self) -> bool {
         self.has(SYN)
     }
 
-    /// A RST was captured.
+    /// Returns whether a RST was captured.
     pub(crate) fn reset(&self) -> bool {
         self.has(RESET)
     }
 
-    /// Whether `segment` ends a long silence, and so begins another connection between these endpoints. TCP has no
-    /// timeout: sifting separates the lives of a key.
+    /// Returns whether `segment` ends a long silence, and so begins another connection between these endpoints. TCP has
+    /// no timeout: sifting separates the lives of a key.
     #[inline]
     pub(crate) fn ended_before(&self, segment: &Segment, idle_ns: i64) -> bool {
         self.protocol != TCP && since(segment.time, self.latest_or_life as i64) > idle_ns
     }
 
-    /// Whether `segment`, a SYN, may begin another connection between these endpoints.
+    /// Returns whether `segment`, a SYN, may begin another connection between these endpoints.
     fn may_end(&self, segment: &Segment) -> bool {
         if segment.flags() & (flag::SYN | flag::ACK) != flag::SYN {
             return false;
@@ -160,7 +161,8 @@ impl Connection {
         forward != self.forward_from_high()
     }
 
-    /// Takes in a packet; whether that turned the direction. Raises `suspicion` where it may be of another connection.
+    /// Takes in a packet; returns whether that turned the direction. Raises `suspicion` if it may be of another
+    /// connection.
     #[inline]
     pub(crate) fn take(
         &mut self,

@@ -1,7 +1,8 @@
-//! Fragments to the packets that they are parts of.
+//! Assigns fragments to the packets that they are parts of.
 //!
-//! Only the first part has ports. A part behind it goes to the connection of the first one, by addresses and
-//! identification, until all parts are there: then the identification is free for another packet (RFC 8200 4.5, RFC 4963).
+//! Only the first part has ports. A later part goes to the connection of the first one, by addresses and
+//! identification, until all parts are there: then the identification is free for another packet (RFC 8200 4.5, RFC
+//! 4963).
 
 use std::collections::HashMap;
 
@@ -12,11 +13,11 @@ use crate::decode::{Key, Part, TCP};
 
 /// How long a fragment may come after the first one of its packet, RFC 8200 4.5.
 const REASSEMBLY_NS: i64 = 60_000_000_000;
-/// How long copies of a packet's parts may come when all of them are there: a mirror repeats them at once.
+/// How long copies of a packet's parts may come after all of them are there: a mirror repeats them at once.
 const COPIES_NS: i64 = 10_000_000;
 /// Packets whose parts are remembered, and early parts, at most: a bound on memory.
 const MOST: usize = 1 << 16;
-/// Runs of bytes that are remembered of each.
+/// Runs of bytes that are remembered of each packet.
 const RUNS: usize = 4;
 
 /// The connection that a part belongs to, and the side that sent it.
@@ -26,7 +27,7 @@ pub(super) struct Joined {
     pub from_high: bool,
 }
 
-/// A fragment that came before the first one, with its key as that one has it.
+/// A fragment that came before the first one, with the key of that one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Early {
     pub key: Key,
@@ -46,18 +47,18 @@ struct Datagram {
     since: i64,
     /// Length of all parts, once the last one is there.
     end: Option<u32>,
-    /// The bytes that are there, in runs.
+    /// The bytes that were captured, in runs.
     runs: [(u32, u32); RUNS],
-    /// All parts have been there since.
+    /// When the last missing part came.
     whole_since: Option<i64>,
     /// Times of the parts before the first one.
     early: Vec<i64>,
 }
 
-/// Packets of which not all parts are there.
+/// Packets whose parts are remembered.
 pub(crate) struct Fragments {
     datagrams: HashMap<u64, Datagram, RandomState>,
-    /// Early parts whose first one came: what a second reading knows of them.
+    /// Early parts whose first one came, for a second reading.
     pub early: EarlyParts,
     /// The same of an earlier reading.
     known: EarlyParts,
@@ -75,7 +76,7 @@ impl Datagram {
         time.abs_diff(self.since) <= REASSEMBLY_NS as u64
     }
 
-    /// Whether a part that comes at `time` may be one of this packet.
+    /// Returns whether a part that comes at `time` may be one of this packet.
     fn may_have(&self, part: Part, time: i64) -> bool {
         let (begin, end) = part.range();
         let copied = self.whole_since.is_none_or(|since| {
@@ -123,7 +124,7 @@ impl Fragments {
         }
     }
 
-    /// A first part came, of the packet `datagram`; it went to a connection.
+    /// Notes a first part of the packet `datagram`, which went to a connection.
     pub(super) fn begin(
         &mut self,
         (datagram, part): (u64, Part),
@@ -155,7 +156,7 @@ impl Fragments {
         entry.take(part, time);
     }
 
-    /// A later part of the packet `datagram` came: where the first one went, if that is known.
+    /// Notes a later part of the packet `datagram`; returns where the first one went, if that is known.
     pub(super) fn join(
         &mut self,
         datagram: u64,
@@ -182,7 +183,7 @@ impl Fragments {
         None
     }
 
-    /// What an earlier reading found of an early part.
+    /// Returns what an earlier reading found of an early part.
     pub(super) fn known(&self, datagram: u64, time: i64) -> Option<Early> {
         self.known.get(&(datagram, time)).copied()
     }
@@ -193,7 +194,7 @@ impl Fragments {
         }
         self.datagrams
             .retain(|_, it| it.is_recent(time) && it.whole_since.is_none());
-        // Half of the room at least: or the next ones would go through all of them again.
+        // At least half of the room: otherwise the next packets would scan all of them again.
         if self.datagrams.len() > MOST / 2 {
             self.datagrams.clear();
         }

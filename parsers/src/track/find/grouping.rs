@@ -34,19 +34,19 @@ pub(crate) struct Grouping {
     spare: Vec<u32>,
     starts: Vec<u32>,
     pub groups: Vec<Group>,
-    /// Connections that there were before the chunk, ...
+    /// Connections that existed before the chunk, ...
     pub before: usize,
-    /// ... and when it was read.
+    /// ... and after its packets were assigned.
     pub connections: usize,
     /// Packets that came in runs.
     in_runs: usize,
 }
 
-/// Packets between asking for the memory of one's place and writing it.
+/// Packets between the prefetch of one's place and its write.
 const AHEAD: usize = 32;
-/// Bits sorted by in one pass: their counters stay in the nearest cache, ...
+/// Bits to sort by in one pass: their counters stay in the nearest cache, ...
 const DIGIT: u32 = 11;
-/// ... and in the next one, where so many packets share the work of adding them up.
+/// ... and in the next one, where this many packets share the work of adding them up.
 const LARGE_DIGIT: u32 = 18;
 const MANY: usize = 1 << 17;
 
@@ -180,7 +180,7 @@ impl Grouping {
         std::mem::swap(&mut self.positions, &mut self.spare);
     }
 
-    /// Makes the groups after a single pass: it left in `starts` where the packets of each connection end.
+    /// Makes the groups after a single pass, which left in `starts` where the packets of each connection end.
     #[inline]
     fn group_by_starts(&mut self) {
         let mut from = 0;
@@ -207,7 +207,7 @@ impl Grouping {
     }
 }
 
-/// The digits of the numbers of connections that are sorted by, one in a pass.
+/// The digits of connection numbers to sort by, one for each pass.
 #[derive(Clone, Copy)]
 struct Digits {
     passes: u32,
@@ -217,7 +217,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// The digits for so many `connections`, by which so many `packets` are sorted.
+    /// Returns the digits by which `packets` of `connections` are sorted.
     fn new(connections: usize, packets: usize) -> Self {
         let bits = (usize::BITS - connections.leading_zeros()).max(1);
         let most = if packets < MANY { DIGIT } else { LARGE_DIGIT };
@@ -247,7 +247,7 @@ impl Digits {
     }
 }
 
-/// Counts to the sums of those before each; their sum.
+/// Replaces each count by the sum of those before it; returns the sum of all.
 pub(crate) fn counts_to_starts(counts: &mut [u32]) -> u32 {
     let mut sum = 0;
     for count in counts {

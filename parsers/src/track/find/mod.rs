@@ -1,4 +1,4 @@
-//! Packets to connections, in the order of the capture, and what is common to a connection.
+//! Finds the connections of packets, in the order of the capture, and keeps what is common to a connection.
 
 pub(crate) mod connection;
 pub(crate) mod connections;

@@ -1,4 +1,4 @@
-//! Packets to time bins per address pair and direction.
+//! Counts packets in time bins per address pair and direction.
 
 use std::hash::BuildHasher;
 
@@ -9,9 +9,9 @@ use crate::common::memory::note_short;
 use crate::decode::Key;
 use crate::decode::segment::Segment;
 
-/// Closed bins that are kept before old ones are handed over, at least.
+/// Fewest closed bins that are kept before old ones are handed over.
 const FEWEST_KEPT: usize = 1 << 20;
-/// How far behind the latest packet bins are still expected to grow.
+/// How long before the latest packet bins are still expected to grow.
 const SETTLED_NS: i64 = 5_000_000_000;
 
 /// The number of no lane.
@@ -45,7 +45,7 @@ pub(crate) struct Throughput {
     pub lanes: Vec<Lane>,
     open: Vec<Bin>,
     closed: Vec<Bin>,
-    /// Closed bins from which on it is worth looking for old ones.
+    /// Number of closed bins from which on it is worth looking for old ones.
     full: usize,
     latest: i64,
     /// Bins before this were handed over.
@@ -70,7 +70,7 @@ impl Throughput {
         }
     }
 
-    /// Number of the lane from the key's higher endpoint, where `side` is 1, to its lower, or back.
+    /// Returns the number of the lane from the key's higher endpoint, where `side` is 1, to its lower one, or back.
     pub(crate) fn lane(&mut self, key: &Key, side: usize) -> u32 {
         let (source, destination) = if side == 1 {
             (key.high, key.low)
@@ -102,13 +102,13 @@ impl Throughput {
         })
     }
 
-    /// Bytes that it takes.
+    /// Returns the bytes that it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let bins = (self.open.capacity() + self.closed.capacity()) * size_of::<Bin>();
         (self.lanes.capacity() * size_of::<Lane>() + bins) as u64 + self.index.bytes()
     }
 
-    /// Bytes by which its lists may grow at once with this many more packets.
+    /// Returns the bytes by which its lists may grow at once with this many more packets.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         let grows = |length: usize, capacity: usize, size: usize| {
             if length + more > capacity {
@@ -178,7 +178,7 @@ impl Throughput {
         }
     }
 
-    /// Bins that should grow no more, in the order of the table, where there are many.
+    /// Returns the bins that should grow no more, in the order of the table, if there are many.
     pub(crate) fn settle(&mut self) -> Option<Vec<Bin>> {
         if self.closed.len() < self.full {
             return None;
@@ -200,16 +200,16 @@ impl Throughput {
         Some(self.in_order(old))
     }
 
-    /// All bins that were not handed over, in the order of the table.
+    /// Returns all bins that were not handed over, in the order of the table.
     pub(crate) fn finish(&mut self) -> Vec<Bin> {
-        // In the room of those that are there: a flood has millions.
+        // Reuses the memory of the open bins: a flood has millions.
         let mut bins = std::mem::take(&mut self.open);
         bins.retain(|bin| bin.packets > 0);
         bins.append(&mut self.closed);
         self.in_order(bins)
     }
 
-    /// By time, then by the addresses; a bin that time went back to becomes one row with its first part.
+    /// Sorts bins by time, then by addresses; a bin that time went back to becomes one row with its first part.
     fn in_order(&self, mut bins: Vec<Bin>) -> Vec<Bin> {
         bins.sort_unstable_by(|one, other| {
             one.start

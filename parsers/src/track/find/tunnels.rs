@@ -1,4 +1,4 @@
-//! The tunnels around flows: each one once, because many flows share it.
+//! The tunnels around flows: each is stored once, because many flows share it.
 
 use std::collections::HashMap;
 
@@ -37,7 +37,7 @@ impl Tunnels {
             });
     }
 
-    /// The tunnel around the first packet of a direction, if that was in one.
+    /// Returns the tunnel around the first packet of a direction, if that was in one.
     #[inline]
     pub(crate) fn get(&self, connection: u32, from_high: bool) -> Option<&Outer> {
         if self.list.is_empty() {

@@ -1,11 +1,11 @@
-//! Messages of a queue pair: how many end, and of how many bytes they are.
+//! Messages of a queue pair: how many end, and how many bytes they have.
 
 use super::queue_pair::QueuePair;
 use super::writing::Writing;
 use crate::decode::rdma::{Operation, Place, Rdma};
 
 impl QueuePair {
-    /// Bytes of messages that a packet of RDMA WRITE adds if it was missing.
+    /// Returns the bytes that a packet of RDMA WRITE adds to messages if it was missing.
     pub(super) fn late_write(&mut self, rdma: &Rdma) -> u64 {
         let Some(part) = self.requests.part(rdma.number) else {
             return 0;
@@ -24,8 +24,8 @@ impl QueuePair {
         }
     }
 
-    /// Counts the message of a request that was not captured before; `late_bytes`: it is not ahead of all, and adds so many
-    /// bytes if it is one of RDMA WRITE.
+    /// Counts the message of a request that was not captured before. `late_bytes`: the request is not ahead of all, and
+    /// adds this many bytes if it is an RDMA WRITE.
     pub(super) fn count_request(&mut self, rdma: &Rdma, late_bytes: Option<u64>) {
         self.counts.payload_bytes += u64::from(rdma.payload);
         match rdma.operation {
@@ -43,7 +43,7 @@ impl QueuePair {
         }
     }
 
-    /// Takes in a packet of RDMA WRITE that is ahead of all; the bytes that are counted with it.
+    /// Takes in a packet of RDMA WRITE that is ahead of all; returns the bytes that are counted with it.
     fn write(&mut self, rdma: &Rdma, place: Place) -> u64 {
         let mut bytes = rdma.payload;
         if place.begins() {
@@ -73,7 +73,7 @@ impl QueuePair {
         bytes.into()
     }
 
-    /// Counts a packet of a message whose length nothing states.
+    /// Counts a packet of a message whose length no header states.
     pub(super) fn count_part(&mut self, rdma: &Rdma, place: Place) {
         self.counts.message_bytes += u64::from(rdma.payload);
         self.counts.messages += u64::from(place.ends());

@@ -22,15 +22,15 @@ use crate::decode::Key;
 use crate::decode::rdma::{Answer, Operation, Place, Rdma, ahead};
 use crate::decode::segment::Segment;
 
-/// Queue pairs between two hosts that may wait for an answer to be joined; with more of them none is joined.
+/// Queue pairs between two hosts that may wait to be joined by an answer; with more of them none is joined.
 const MOST_WAITING: usize = 1024;
-/// Queue pairs that may be looked at to join answers: so many for each packet, and at first.
+/// Queue pairs that may be examined to join answers: this many for each packet, and at first.
 const CREDIT: usize = 64;
 const FIRST_CREDIT: usize = 1 << 20;
 /// Answers further away from the requests are no answers to them.
 const FAR: i32 = 1 << 16;
 
-/// Whether an answer with `number` may be one to requests below `next`.
+/// Returns whether an answer with `number` may be one to requests below `next`.
 fn is_near(number: u32, next: u32) -> bool {
     (-FAR..=FAR).contains(&ahead(number, next))
 }
@@ -117,14 +117,14 @@ impl QueuePairs {
         })
     }
 
-    /// Place in `waiting` of those between `hosts`.
+    /// Returns the hash of `hosts`, and the place of their queue pairs in `waiting`.
     fn place(&self, hosts: Hosts) -> (u64, Option<u32>) {
         let hash = self.hashing.hash_one(hosts);
         let same = |place: u32| self.waiting[place as usize].hosts == hosts;
         (hash, self.hosts.find(hash, same))
     }
 
-    /// Requests of `row` may be answered from now on.
+    /// Notes that requests of `row` may be answered from now on.
     fn wait(&mut self, hosts: Hosts, row: u32) {
         let (hash, place) = self.place(hosts);
         let place = place.unwrap_or_else(|| {
@@ -145,7 +145,7 @@ impl QueuePairs {
         }
     }
 
-    /// Gives an answer, which was sent to queue pair `row`, to the one whose request it answers.
+    /// Gives an answer, which was sent to queue pair `row`, to the queue pair whose request it answers.
     fn answer(&mut self, row: u32, hosts: Hosts, rdma: &Rdma, time: i64) {
         let Some(peer) = self.list.get(row).map(|pair| pair.peer) else {
             return;
@@ -172,9 +172,9 @@ impl QueuePairs {
         }
     }
 
-    /// The only queue pair of the other host that waits for that answer.
+    /// Returns the only queue pair of the other host that waits for that answer.
     fn find_sender(&mut self, row: u32, hosts: Hosts, rdma: &Rdma) -> Option<u32> {
-        // What a NAK names is what it misses: lost before the capture, or behind it.
+        // A NAK names the packet that it misses: lost before the capture point, or after it.
         let before = match rdma.operation {
             Operation::Acknowledge(Answer::SequenceError) => add(rdma.number, u32::MAX),
             Operation::ReadResponse(Place::Middle | Place::Last) => return None,
@@ -195,7 +195,7 @@ impl QueuePairs {
         found.next().is_none().then_some(sender)
     }
 
-    /// Two queue pairs are the ends of one connection.
+    /// Joins two queue pairs, which are the ends of one connection.
     fn join(&mut self, one: u32, other: u32) {
         for (row, peer) in [(one, other), (other, one)] {
             let Some(pair) = self.list.get_mut(row) else {
@@ -209,7 +209,7 @@ impl QueuePairs {
         }
     }
 
-    /// The number of the queue pair that sends to `pair`, where that is known.
+    /// Returns the number of the queue pair that sends to `pair`, where that is known.
     pub(crate) fn source(&self, pair: &QueuePair) -> Option<u32> {
         match pair.peer {
             Peer::Row(row) => Some(self.list.get(row)?.destination),
@@ -221,7 +221,7 @@ impl QueuePairs {
         self.list.iter().map(|(_, pair)| pair)
     }
 
-    /// Bytes by which its tables may grow at once with this many more packets.
+    /// Returns the bytes by which its tables may grow at once with this many more packets.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         if self.list.len() == 0 {
             return 0;
@@ -230,7 +230,7 @@ impl QueuePairs {
         rows as u64 + self.index.growth(more) + self.hosts.growth(more)
     }
 
-    /// What is held of them, in words; empty without any.
+    /// Describes how many there are and what they take; empty without any.
     pub(crate) fn describe(&self) -> String {
         if self.list.len() == 0 {
             return String::new();

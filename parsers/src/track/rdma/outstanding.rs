@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use crate::decode::rdma::ahead;
 
-/// Packets that are remembered; of more the oldest measure nothing.
+/// Packets that are remembered; the oldest beyond that measure nothing.
 const MOST: usize = 1024;
 
 /// One packet.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     number: u32,
-    /// None where it was sent again, so that it is unknown which one is answered (Karn).
+    /// None where it was sent again, so that it is unknown which sending is answered (Karn).
     time: Option<i64>,
 }
 
@@ -42,14 +42,14 @@ impl Outstanding {
         self.place(number).is_ok()
     }
 
-    /// `number` was sent again.
+    /// Notes that `number` was sent again.
     pub(super) fn note_again(&mut self, number: u32) {
         if let Ok(place) = self.place(number) {
             self.0[place].time = None;
         }
     }
 
-    /// All up to `number` are answered; when that one was sent, if it was once.
+    /// Notes that all up to `number` are answered; returns when that one was sent, if it was sent once.
     pub(super) fn answer(&mut self, number: u32) -> Option<i64> {
         match self.place(number) {
             Ok(place) => self.0.drain(..=place).next_back()?.time,

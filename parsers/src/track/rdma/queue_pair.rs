@@ -36,7 +36,7 @@ pub(super) enum Peer {
     Unknown,
     /// Its row.
     Row(u32),
-    /// Answers contradicted what was thought.
+    /// Answers contradicted an earlier match.
     Never,
 }
 
@@ -78,22 +78,22 @@ pub(crate) struct QueuePair {
     pub first_time: i64,
     pub last_time: i64,
     pub counts: Counts,
-    /// Of the requests here, by the answers of the peer.
+    /// From the requests here to the answers of the peer.
     pub rtt: Rtt,
     pub(super) peer: Peer,
     pub(super) requests: Sequence,
     responses: Sequence,
     pub(super) outstanding: Outstanding,
-    /// Bytes that the last request is to read, where it was one of RDMA READ.
+    /// Bytes that the last request reads, if it was an RDMA READ.
     read_bytes: Option<u32>,
     /// Bytes of a packet that is not the last of its message.
     pub(super) packet_bytes: Option<u32>,
     pub(super) writing: Option<Writing>,
-    /// The message that is being written goes on behind a hole, and its length may be in there.
+    /// The message that is being written goes on after a hole, which may contain its length.
     pub(super) is_behind_hole: bool,
     /// An answer to a read request is under way.
     is_answering: bool,
-    /// A negative acknowledgement asked for this number.
+    /// A negative acknowledgement requested this number.
     wanted: Option<u32>,
     /// Answers in a row that are far away from the requests.
     far_answers: u8,
@@ -125,12 +125,12 @@ impl QueuePair {
         }
     }
 
-    /// The number behind the highest of its requests.
+    /// Returns the number after the highest of its requests.
     pub(super) fn next_request(&self) -> Option<u32> {
         self.requests.next()
     }
 
-    /// Counts a packet; whether it is a request that waits for an answer.
+    /// Counts a packet; returns whether it is a request that waits for an answer.
     pub(super) fn take(&mut self, rdma: &Rdma, segment: &Segment) -> bool {
         self.counts.packets += 1;
         self.counts.wire_bytes += u64::from(segment.wire);
@@ -199,7 +199,7 @@ impl QueuePair {
         is_reliable && is_ahead
     }
 
-    /// Counts a packet that is not ahead of all; whether its number is new.
+    /// Counts a packet that is late or repeated; returns whether its number is new.
     fn count_late(&mut self, arrival: Arrival, number: u32, time: i64, may_resend: bool) -> bool {
         match arrival {
             Arrival::Late {
@@ -255,9 +255,9 @@ impl QueuePair {
         }
     }
 
-    /// Takes in what the peer answers to its requests; whether it may still be the peer.
+    /// Takes in an answer of the peer to its requests; returns whether it may still be the peer.
     pub(super) fn take_answer(&mut self, rdma: &Rdma, time: i64) -> bool {
-        // The other parts of an answer to a read may have numbers far behind that of the request.
+        // The other parts of an answer to a read may have numbers far after that of the request.
         if matches!(
             rdma.operation,
             Operation::ReadResponse(Place::Middle | Place::Last)
@@ -267,7 +267,7 @@ impl QueuePair {
         let number = rdma.number;
         let next = self.requests.next();
         if next.is_none_or(|next| !super::is_near(number, next)) {
-            // One alone may belong to requests that the capture lost.
+            // A single one may belong to requests that the capture lost.
             self.far_answers = self.far_answers.saturating_add(1);
             return self.far_answers < MOST_FAR_ANSWERS;
         }
@@ -292,7 +292,7 @@ impl QueuePair {
         true
     }
 
-    /// Nothing is known of the peer, nor was.
+    /// Forgets the peer for good, and the RTT that its answers gave.
     pub(super) fn forget_peer(&mut self) {
         self.peer = Peer::Never;
         self.rtt = Rtt::default();

@@ -2,9 +2,9 @@
 
 use crate::decode::rdma::ahead;
 
-/// Numbers further away than this are of another connection, which got the queue pair's number.
+/// Numbers further away than this are of another connection, which reuses the queue pair's number.
 const FAR: i32 = 1 << 16;
-/// Ranges of missing numbers that are remembered; of more the oldest stay lost.
+/// Ranges of missing numbers that are remembered; the oldest beyond that stay lost.
 const MOST_HOLES: usize = 64;
 const MASK: u32 = (1 << 24) - 1;
 
@@ -17,7 +17,7 @@ pub(super) fn add(number: u32, more: u32) -> u32 {
 struct Hole {
     first: u32,
     count: u32,
-    /// When that was seen.
+    /// When they were passed over.
     time: i64,
     /// They count as lost.
     is_lost: bool,
@@ -27,9 +27,9 @@ struct Hole {
 /// What is known of the messages of which parts are missing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Part {
-    /// Bytes that are counted packet by packet of the message that goes on behind, and whose length may be missing.
+    /// Bytes, counted packet by packet, of the message that goes on after the hole, and whose length may be in it.
     pub bytes: u64,
-    /// The length of the message is counted: its packets are not.
+    /// The length of the message is counted, so its packets are not.
     pub is_stated: bool,
 }
 
@@ -42,13 +42,13 @@ impl Hole {
 /// Where the number of a packet lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Ahead of all, with so many passed over.
+    /// Ahead of all, with this many passed over.
     Next { lost: u32 },
     /// It was passed over, at this time, and counted as lost or not.
     Late { since: i64, was_lost: bool },
     /// It was captured before.
     Again,
-    /// Far away from those before.
+    /// Far away from earlier numbers.
     Anew,
 }
 
@@ -67,14 +67,14 @@ pub(super) enum Skip {
 /// The numbers captured.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
-    /// Behind the highest; none before the first packet.
+    /// After the highest; none before the first packet.
     next: Option<u32>,
     /// In the order in which they were seen.
     holes: Vec<Hole>,
 }
 
 impl Sequence {
-    /// The number behind the highest.
+    /// Returns the number after the highest.
     pub(super) fn next(&self) -> Option<u32> {
         self.next
     }
@@ -112,7 +112,7 @@ impl Sequence {
         Arrival::Next { lost }
     }
 
-    /// What came before the first packet was not captured: a sender may still go back to it.
+    /// Begins with `number`. Earlier packets were not captured, but a sender may still go back to them.
     fn begin(&mut self, number: u32, time: i64) {
         self.holes.clear();
         self.push(Hole {
@@ -162,7 +162,7 @@ impl Sequence {
         found
     }
 
-    /// Of the missing ones that `number` is among.
+    /// Returns what is known of the hole that `number` lies in.
     pub(super) fn part(&mut self, number: u32) -> Option<&mut Part> {
         let mut holes = self.holes.iter_mut();
         holes
@@ -171,7 +171,7 @@ impl Sequence {
     }
 
     /// Notes that the length of a message of `packets` from `first` on is counted. Returns its bytes that were counted
-    /// packet by packet already: of what goes on behind each hole in it.
+    /// packet by packet already, after the holes in it.
     pub(super) fn state(&mut self, first: u32, packets: u32) -> u64 {
         let from_first = |number: u32| add(number, first.wrapping_neg());
         let mut bytes = 0;
@@ -179,7 +179,7 @@ impl Sequence {
             if hole.has(first) || from_first(hole.first) < packets {
                 hole.part.is_stated = true;
             }
-            // Behind a hole that outlasts the message another message goes on.
+            // After a hole that outlasts the message another message goes on.
             if (1..=packets).contains(&from_first(add(hole.first, hole.count))) {
                 bytes += std::mem::take(&mut hole.part.bytes);
             }
@@ -187,14 +187,14 @@ impl Sequence {
         bytes
     }
 
-    /// Of those that were passed over last.
+    /// Returns what is known of the latest hole.
     pub(super) fn last_part(&mut self) -> Option<&mut Part> {
         self.holes.last_mut().map(|hole| &mut hole.part)
     }
 }
 
 impl Skip {
-    /// How many of `distance` numbers are passed over without loss.
+    /// Returns how many of `distance` numbers are passed over without loss.
     fn skipped(self, distance: u32) -> u32 {
         match self {
             Self::None => 0,
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Of numbers in any order each one is new once, whether it comes in order or was passed over.
+        /// Each number, in any order, is new once, whether it comes in order or was passed over.
         #[test]
         fn each_number_is_new_once(
             start in prop::sample::select(vec![0_u32, 100, MASK - 20]),

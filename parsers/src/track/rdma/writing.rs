@@ -12,7 +12,7 @@ pub(super) struct Writing {
 }
 
 impl Writing {
-    /// Whether the packet `number` with `payload` lies in it.
+    /// Returns whether the packet `number` with `payload` lies in it.
     pub(super) fn has(self, number: u32, payload: u32) -> bool {
         let before = ahead(number, self.first);
         let end = i64::from(before) * i64::from(self.packet) + i64::from(payload);

@@ -1,6 +1,6 @@
-//! Segments that a receiver would not accept: counted by their reason, and of no other effect.
+//! Segments that a receiver would not accept: counted by reason, with no other effect.
 //!
-//! Which they are is decided where packets are sifted. The quick reading of a capture knows no more than that one may be.
+//! Sifting decides which segments they are. The quick reading of a capture only knows that one may be refused.
 
 use super::{STARTED, SYN, Tcp, UNKNOWN};
 use crate::decode::flag;
@@ -21,8 +21,8 @@ impl Tcp {
         *count += 1;
     }
 
-    /// Whether the receiver of `segment` might not accept it, or it might be of another connection between the same ports:
-    /// true of all that sifting may refuse, and of some that it does not.
+    /// Returns whether the receiver might refuse `segment`, or it might be of another connection between the same
+    /// ports: true of all segments that sifting may refuse, and of some that it does not.
     pub(crate) fn may_be_refused(&self, peer: Option<&Self>, segment: &Segment) -> bool {
         let from = self.unwrap(segment.seq);
         let syn = segment.has(flag::SYN);

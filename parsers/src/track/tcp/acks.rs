@@ -1,4 +1,4 @@
-//! What the other side's acknowledgements say about the bytes of a direction: RTT samples, SACK.
+//! What the other side's acknowledgements show about the bytes of a direction: RTT samples, SACK.
 
 use super::sender::DONE;
 use super::{AckContext, MEASURED, OPENS, Rare, SAMPLE, STARTED, SYN, Tcp, UNKNOWN, WAITS};
@@ -21,8 +21,8 @@ impl Tcp {
         }
         let ack = self.unwrap(segment.ack);
         if segment.has(flag::RST) {
-            // RFC 9293 3.5.3: as the answer to a SYN it is believed where it acknowledges that. It is no sample of the round
-            // trip time of data: what sends it, such as a firewall, need not be the host that was asked.
+            // RFC 9293 3.5.3: a RST that answers a SYN is valid if it acknowledges that. It is no RTT sample of data:
+            // its sender, such as a firewall, need not be the host that the SYN was for.
             if self.has(STARTED) && ack == self.end && ack > self.una {
                 self.advance(segment, ack);
                 self.bits &= !SAMPLE;
@@ -54,13 +54,13 @@ impl Tcp {
         context
     }
 
-    /// Before its SYN is answered an acknowledgement of what was never sent belongs to a connection that the
-    /// other side still holds between these ports (RFC 9293 3.5.1).
+    /// Returns whether `segment` is of a connection that the other side still has between these ports: before the SYN
+    /// is answered, it acknowledges data that was never sent (RFC 9293 3.5.1).
     fn is_of_another_time(&self, segment: &Segment, ack: i64) -> bool {
         self.has(SYN) && !segment.has(flag::SYN) && ack > self.end
     }
 
-    /// What was `sent` then is acknowledged at `time`: one sample.
+    /// Takes in one sample: data that was `sent` then is acknowledged at `time`.
     #[inline]
     pub(super) fn measure(&mut self, sent: Option<i64>, time: i64) {
         if let Some(sent) = sent
@@ -72,8 +72,8 @@ impl Tcp {
         }
     }
 
-    /// `segment` moves the cumulative acknowledgement up to `ack`. It is one sample, of the newest segment it covers:
-    /// it was sent because of that one, while older ones waited for it (RFC 9293 3.8.6.3). When that was sent.
+    /// Moves the cumulative acknowledgement up to `ack`. Returns when the newest segment it covers was sent, for one
+    /// sample: that segment caused the acknowledgement, and older ones waited for it (RFC 9293 3.8.6.3).
     #[inline]
     pub(super) fn advance(&mut self, segment: &Segment, ack: i64) -> Option<i64> {
         let time = segment.time;
@@ -88,8 +88,8 @@ impl Tcp {
         if self.has(WAITS) {
             self.bits &= !WAITS;
             let rtt = since(time, self.handshake);
-            // RFC 9293 3.5: what answers an opening SYN is a SYN or a RST. Where that was not captured another segment
-            // acknowledges it later.
+            // RFC 9293 3.5: a SYN or a RST answers an opening SYN. If that was not captured, another segment
+            // acknowledges the SYN later.
             let answers = !self.has(OPENS) || segment.has(flag::SYN | flag::RST);
             if answers && segment.is_timed() && !ambiguous && rtt >= 0 {
                 self.handshake = rtt;
@@ -111,16 +111,16 @@ impl Tcp {
         let bytes = if una == UNKNOWN { 0 } else { ack - una };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         sender.limits.released(time, ack, bytes);
-        // An acknowledgement of bytes that were not captured measures nothing that was.
+        // An acknowledgement of bytes that were not captured measures no captured ones.
         newest
             .filter(|&(to, sent)| to == ack && sent != DONE && !ambiguous && !sender.was_held(to))
             .map(|(_, sent)| sent)
     }
 
-    /// Segments above a hole are acknowledged by SACK; the cumulative acknowledgement that follows when the
-    /// hole is filled would measure the recovery. An acknowledgement is one sample: of the newest segment in
-    /// the first block that covers a new one, which made the other side send it (RFC 2018 4), or else of the
-    /// one that the cumulative number covers, `sent` then.
+    /// Takes in SACK blocks, which acknowledge segments above a hole: the cumulative acknowledgement that follows when
+    /// the hole is filled would measure the recovery. Returns when the one sample was sent: the newest segment in the
+    /// first block that covers a new one, which made the other side send it (RFC 2018 4), or else the one `sent` then,
+    /// which the cumulative number covers.
     #[cold]
     fn selectively_acknowledged(
         &mut self,
@@ -147,7 +147,7 @@ impl Tcp {
             let mut newest = None;
             for index in (0..behind).rev() {
                 let pending = &mut sender.pending[index];
-                // What an earlier block covered is done, and so is everything before it in this block.
+                // A segment that an earlier block covered is done, and so are all before it in this block.
                 if pending.from < left || pending.time == DONE {
                     break;
                 }
@@ -165,7 +165,7 @@ impl Tcp {
 }
 
 impl Rare {
-    /// Whether a byte from `una` to before `ack` was sent twice; forgets those below.
+    /// Returns whether a byte from `una` to before `ack` was sent twice; forgets those below.
     fn acknowledged(&mut self, una: i64, ack: i64) -> bool {
         if self.repeated.is_empty() {
             return false;

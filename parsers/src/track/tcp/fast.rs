@@ -1,9 +1,9 @@
-//! The fast ways for the most frequent segments. They rule nothing: they skip what cannot matter and call the same
-//! functions as the long way.
+//! The fast ways for the most frequent segments. They have no rules of their own: they skip what cannot matter and call
+//! the same functions as the long way.
 //!
 //! The first is for a segment with ACK, without SYN, FIN and RST, with the next bytes in order or none, and an
-//! acknowledgement of what the other side sent. The second is for bursts: full segments one behind the other, as a large
-//! write leaves a host, of which only time and number change.
+//! acknowledgement of data that the other side sent. The second is for bursts: full segments one after the other, as a
+//! large write leaves a host, of which only time and number change.
 
 use super::messages::ended::Ended;
 use super::sender::{Pending, Sender};
@@ -15,7 +15,7 @@ use crate::decode::segment::Segment;
 const LONGEST_FLIGHT: u64 = 1 << 31;
 
 impl Tcp {
-    /// Takes in `segment` of this side, on both sides, if it is of that kind; returns whether it is.
+    /// Takes in `segment` of this side, on both sides, if it is of the first kind; returns whether it is.
     #[inline]
     pub(crate) fn goes_on(
         &mut self,
@@ -55,7 +55,7 @@ impl Tcp {
         true
     }
 
-    /// Takes in the payload of `segment`, which begins at `from`, behind all before it.
+    /// Takes in the payload of `segment`, which begins at `from`, after all earlier payload.
     #[inline]
     fn in_order(
         &mut self,
@@ -83,8 +83,8 @@ impl Tcp {
         self.data(segment, &context, &data, ended);
     }
 
-    /// Takes in the first of the segments at `following` as long as they only go on what `before` began, which was
-    /// taken in just now by the short way; how many.
+    /// Takes in the first of the segments at `following` as long as they only continue the burst of `before`, which
+    /// [`Self::goes_on`] took in just now; returns how many.
     #[inline(never)] // so that the short way stays short
     pub(crate) fn take_burst(
         &mut self,
@@ -132,7 +132,7 @@ impl Tcp {
         if peer.una == peer.end
             && let Some(other) = &mut peer.sender
         {
-            // Each of them answers all that the other side sent.
+            // Each segment answers all that the other side sent.
             burst
                 .clone()
                 .for_each(|segment| other.limits.answered(segment.time));
@@ -224,7 +224,7 @@ mod tests {
             )
     }
 
-    /// Segments, with their options, of steps behind a handshake, or without one.
+    /// Returns the segments of steps, with their options, after a handshake or without one.
     fn segments(steps: &[Step], handshake: bool, isn: u32) -> Vec<(Segment, TcpOptions)> {
         let mut next = [isn, isn.wrapping_mul(7)];
         let mut time = 1_000_000_000;

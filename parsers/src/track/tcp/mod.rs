@@ -1,4 +1,4 @@
-//! TCP segments of one direction, and the other side's acknowledgements of them, to sequence-space counts.
+//! Counts the TCP segments of one direction, and the other side's acknowledgements of them, in sequence space.
 //!
 //! Sequence numbers are unwrapped to 64 bits, so that nothing here knows about wrap-around. Every count is
 //! about bytes seen at the capture point, never about causes: a segment *repeats* a byte or *fills a hole*.
@@ -28,7 +28,7 @@ const ORIGIN: i64 = 1 << 40;
 /// A number that is not known.
 const UNKNOWN: i64 = i64::MIN;
 
-/// What one side's acknowledgement says about the packet that carries it.
+/// What one side's acknowledgement shows about the packet that carries it.
 #[derive(Debug, Clone, Copy, Default)]
 struct AckContext {
     /// The other side has data outstanding and this acknowledges none of it.
@@ -83,11 +83,11 @@ pub(crate) struct RareCounts {
 /// State and counts of one direction's bytes.
 #[derive(Debug)]
 pub(crate) struct Tcp {
-    /// Number behind the highest byte sent, SYN and FIN included; valid once [`STARTED`].
+    /// Number after the highest byte sent, SYN and FIN included; valid once [`STARTED`].
     end: i64,
     /// The same for payload alone.
     payload_end: i64,
-    /// Number of the first payload byte that can be: behind the SYN, or the first seen.
+    /// Number of the first payload byte that can be: after the SYN, or the first seen.
     first: i64,
     /// Highest cumulative acknowledgement by the other side, or [`UNKNOWN`].
     una: i64,
@@ -102,23 +102,23 @@ pub(crate) struct Tcp {
     pub syn_packets: u32,
     pub fin_packets: u32,
     pub rst_packets: u32,
-    /// Windows as in the header: the last, of the SYN, the greatest but for SYNs.
+    /// Windows as in the header: the last one, that of the SYN, the greatest of other segments.
     last_window: u16,
     syn_window: u16,
     greatest_window: u16,
     mss: u16,
-    /// What is known, and from [`SHIFT`] on the window scale. In one number: reading it whole would wait for
-    /// the part that the packet before wrote.
+    /// Flags, and from [`SHIFT`] on the window scale. In one number: reading several at once would wait for the part
+    /// that the packet before wrote.
     bits: u32,
 }
 
 /// A packet of this side was seen.
 const STARTED: u32 = 1;
-/// `last_window` holds.
+/// `last_window` is known.
 const WINDOW: u32 = 2;
-/// `greatest_window` holds.
+/// `greatest_window` is known.
 const GREATEST: u32 = 4;
-/// The SYN was captured: its options hold.
+/// The SYN was captured: its options are known.
 const SYN: u32 = 8;
 const HAS_MSS: u32 = 16;
 const HAS_SHIFT: u32 = 32;
@@ -127,11 +127,11 @@ const SACK_PERMITTED: u32 = 64;
 const WAITS: u32 = 128;
 /// `handshake` is the SYN's round trip time, ...
 const MEASURED: u32 = 256;
-/// ... and the acknowledgement covers nothing behind the SYN: it is a sample.
+/// ... and the acknowledgement covers nothing after the SYN: it is a sample.
 const SAMPLE: u32 = 512;
-/// The SYN acknowledges none: it opens the connection.
+/// The SYN acknowledges nothing: it opens the connection.
 const OPENS: u32 = 1024;
-/// A packet of this side holds bytes whose numbers could not be read.
+/// A packet of this side contains bytes whose numbers could not be read.
 const UNREAD: u32 = 2048;
 /// Packets of this side were seen first at another place than others of the connection.
 const SCATTERED: u32 = 4096;
@@ -187,13 +187,13 @@ impl Tcp {
         self.bits & bit != 0
     }
 
-    /// The window scale of this side's SYN; 0 where it had none.
+    /// Returns the window scale of this side's SYN; 0 where it had none.
     #[inline]
     fn shift(&self) -> u8 {
         (self.bits >> SHIFT) as u8
     }
 
-    /// Asks for the memory of what is known of a sender.
+    /// Prefetches what is known of a sender.
     #[inline]
     pub(crate) fn look_ahead(&self) {
         if let Some(sender) = &self.sender {
@@ -201,7 +201,7 @@ impl Tcp {
         }
     }
 
-    /// The same behind that, which must be at hand: of its segments that are not acknowledged.
+    /// Prefetches the segments of the sender that are not acknowledged; the sender itself must be in the cache.
     #[inline]
     pub(crate) fn look_further(&self) {
         if let Some(sender) = &self.sender {
@@ -209,7 +209,7 @@ impl Tcp {
         }
     }
 
-    /// What this side's SYN announced, where it was captured.
+    /// Returns what this side's SYN announced, where it was captured.
     #[inline]
     pub(crate) fn syn(&self) -> Option<SynOptions> {
         self.has(SYN).then(|| SynOptions {
@@ -219,14 +219,14 @@ impl Tcp {
         })
     }
 
-    /// Counts that are 0 in most directions.
+    /// Returns the counts that are 0 in most directions.
     pub(crate) fn rare(&self) -> RareCounts {
         self.rare
             .as_ref()
             .map_or_else(RareCounts::default, |it| it.counts)
     }
 
-    /// All RTT samples.
+    /// Returns all RTT samples.
     pub(crate) fn rtt(&self) -> Rtt {
         let mut rtt = self.sender.as_ref().map_or_else(Rtt::default, |it| it.rtt);
         if self.has(SAMPLE) {
@@ -235,7 +235,7 @@ impl Tcp {
         rtt
     }
 
-    /// From the capture to the other side and back: of the SYN, or the shortest of the data.
+    /// Returns the RTT from the capture to the other side: of the SYN, or the shortest of the data.
     #[inline]
     fn round_trip_ns(&self) -> Option<i64> {
         if self.has(MEASURED) {
@@ -245,24 +245,24 @@ impl Tcp {
         (rtt.samples > 0).then_some(rtt.min_ns)
     }
 
-    /// From the SYN to its acknowledgement.
+    /// Returns the time from the SYN to its acknowledgement.
     pub(crate) fn handshake_ns(&self) -> Option<i64> {
         self.has(MEASURED).then_some(self.handshake)
     }
 
-    /// Packets of this side were seen first at another place than others of the connection.
+    /// Returns whether packets of this side were seen first at another place than others of the connection.
     pub(crate) fn is_scattered(&self) -> bool {
         self.has(SCATTERED)
     }
 
-    /// What limited this side, summed up.
+    /// Returns what limited this side, summed up.
     pub(crate) fn limit_times(&self) -> LimitTimes {
         self.sender.as_ref().map_or_else(LimitTimes::default, |it| {
             it.limits.limit_times(self.fin_packets > 0, &it.rtt)
         })
     }
 
-    /// Tells the message that is still being sent when the connection or the capture ends.
+    /// Reports the message that is still being sent when the connection or the capture ends.
     pub(crate) fn unfinished(&self, reset: bool, ended: &mut Ended<'_>) {
         let why = if reset {
             evidence::CLOSE
@@ -279,7 +279,7 @@ impl Tcp {
         self.rare.get_or_insert_default()
     }
 
-    /// What is known of the other side, whose packet says nothing yet.
+    /// Returns what is known of this side, before a packet of the other side adds to it.
     #[inline]
     fn known(&self) -> AckContext {
         AckContext {
@@ -291,7 +291,8 @@ impl Tcp {
         }
     }
 
-    /// The first byte that waits for its acknowledgement; before the first acknowledgement, the first byte seen.
+    /// Returns the first byte that waits for its acknowledgement; before the first acknowledgement, the first byte
+    /// seen.
     #[inline]
     fn first_unacknowledged(&self) -> i64 {
         if self.una == UNKNOWN {
@@ -301,8 +302,8 @@ impl Tcp {
         }
     }
 
-    /// Payload bytes up to `end` that were sent and are not acknowledged. Beyond the window of the other side the capture
-    /// lacks an acknowledgement: the bytes below a hole may have been acknowledged, and do not count.
+    /// Returns the payload bytes up to `end` that were sent and are not acknowledged. Beyond the window of the other
+    /// side the capture lacks an acknowledgement: the bytes below a hole may have been acknowledged, and are left out.
     #[inline]
     fn flight(&self, end: i64) -> u32 {
         let mut from = self.first_unacknowledged();
@@ -318,8 +319,8 @@ impl Tcp {
         self.bits |= UNREAD;
     }
 
-    /// Bytes that the other side acknowledged and no captured segment has. What was sent before the first acknowledgement of
-    /// a connection without a captured SYN may have been sent before the capture began.
+    /// Returns the bytes that the other side acknowledged and no captured segment has. Data before the first
+    /// acknowledgement of a connection without a captured SYN may have been sent before the capture began.
     pub(crate) fn unseen_acked_bytes(&self) -> Option<i64> {
         let from = if self.has(SYN) {
             self.first
@@ -342,7 +343,7 @@ impl Tcp {
         reference + i64::from(number.wrapping_sub(reference as u32) as i32)
     }
 
-    /// Most payload bytes sent and not acknowledged; unknown where no acknowledgement was captured.
+    /// Returns the most payload bytes sent and not acknowledged; unknown where no acknowledgement was captured.
     pub(crate) fn max_in_flight_bytes(&self) -> Option<i64> {
         let greatest = self.sender.as_ref().map_or(0, |it| it.greatest_flight);
         (self.una != UNKNOWN).then(|| i64::from(greatest))

@@ -1,6 +1,6 @@
 //! A set of bytes as sorted, disjoint ranges of unwrapped sequence numbers.
 
-/// More ranges than this are joined from below, so that a hostile flow cannot make them long.
+/// More ranges than this are joined from below, so that a hostile flow cannot make the list long.
 const MOST: usize = 4096;
 
 /// What adding a range found.
@@ -17,7 +17,7 @@ pub(crate) struct Added {
 pub(crate) struct Ranges {
     /// The highest range; empty where nothing was added.
     top: (i64, i64),
-    /// A pointer, where the lists would take four words of every flow.
+    /// A pointer, because the lists would take four words of every flow.
     below: Option<Box<Below>>,
 }
 
@@ -59,7 +59,7 @@ impl Ranges {
         self.add_apart(from, to)
     }
 
-    /// Adds the bytes from `from` to before `to` if they follow the highest there are; whether they do.
+    /// Adds the bytes from `from` to before `to` if they follow the highest byte; returns whether they do.
     #[inline]
     pub(crate) fn extend(&mut self, from: i64, to: i64) -> bool {
         let follows = from == self.top.1 && self.top.0 < self.top.1;
@@ -113,7 +113,7 @@ impl Ranges {
         }
     }
 
-    /// Whether any byte from `from` to before `to` is in the set.
+    /// Returns whether any byte from `from` to before `to` is in the set.
     pub(crate) fn touches(&self, from: i64, to: i64) -> bool {
         let hits = |range: &(i64, i64)| range.0 < to && range.1 > from;
         hits(&self.top)
@@ -147,7 +147,7 @@ impl Ranges {
         }
     }
 
-    /// The start of the highest range: every hole lies below it.
+    /// Returns the start of the highest range: every hole lies below it.
     pub(crate) fn behind_holes(&self) -> i64 {
         self.top.0
     }

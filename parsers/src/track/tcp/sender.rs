@@ -1,5 +1,5 @@
-//! What is only known of a TCP direction that sends: segments that wait for their acknowledgement, RTT samples,
-//! messages, and what limits it.
+//! State that only a TCP direction that sends has: segments that wait for their acknowledgement, RTT samples, messages,
+//! and what limits it.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::limits::Limits;
 use super::messages::Message;
 use crate::track::rtt::Rtt;
 
-/// Segments that wait for their acknowledgement, at most; a capture of one side alone never acknowledges.
+/// Most segments that wait for their acknowledgement; a capture of one side alone contains none.
 const MOST_PENDING: usize = 65_536;
 /// The same where no acknowledgement was seen at all.
 const MOST_UNANSWERED: usize = 512;
@@ -18,7 +18,7 @@ const MOST_UNANSWERED: usize = 512;
 pub(crate) struct Pending {
     pub from: i64,
     pub to: i64,
-    /// When it was sent; [`DONE`] once SACK covered it, or where nobody knows.
+    /// When it was sent; [`DONE`] once SACK covered it, or where that is unknown.
     pub time: i64,
 }
 
@@ -31,8 +31,7 @@ pub(crate) struct Sender {
     pub rtt: Rtt,
     /// Most bytes sent and not acknowledged.
     pub greatest_flight: u32,
-    /// How many bytes waited for their acknowledgement until a hole below them was filled, and the number
-    /// behind them.
+    /// How many bytes waited for their acknowledgement until a hole below them was filled, and the number after them.
     held: u32,
     held_to: i64,
     pub message: Message,
@@ -40,7 +39,7 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// How many more segments may wait for their acknowledgement, where all below `una` is acknowledged.
+    /// Returns how many more segments may wait for their acknowledgement, where all below `una` is acknowledged.
     #[inline]
     pub(crate) fn room(&self, una: i64) -> usize {
         let most = if una == UNKNOWN {
@@ -59,8 +58,8 @@ impl Sender {
         }
     }
 
-    /// Bytes up to `to`, below those up to `end` that were sent last, filled a hole. The acknowledgement of what
-    /// lies above it was waiting for them: it measures nothing. SACK did not wait.
+    /// Notes that bytes up to `to`, below those up to `end` that were sent last, filled a hole. The acknowledgement of
+    /// the bytes above it waited for them: it measures nothing. SACK did not wait.
     #[cold]
     pub(crate) fn hole_filled(&mut self, to: i64, end: i64) {
         let from = if to <= self.held_to {
@@ -72,7 +71,7 @@ impl Sender {
         self.held_to = end;
     }
 
-    /// Whether the acknowledgement of the segment that ends at `to` waited for others.
+    /// Returns whether the acknowledgement of the segment that ends at `to` waited for others.
     #[inline]
     pub(crate) fn was_held(&self, to: i64) -> bool {
         to <= self.held_to && to > self.held_to - i64::from(self.held)

@@ -1,4 +1,4 @@
-//! What the segments of a direction say about its bytes: repeated, late, probes, windows, messages.
+//! What the segments of a direction show about its bytes: repeated, late, probes, windows, messages.
 
 use super::limits::Sent;
 use super::messages::ended::Ended;
@@ -55,7 +55,7 @@ impl Span {
         self.to == self.from
     }
 
-    /// These numbers of `segment`, which wait for their acknowledgement.
+    /// Returns these numbers of `segment`, which wait for their acknowledgement.
     #[inline]
     fn pending(&self, segment: &Segment) -> Pending {
         Pending {
@@ -69,7 +69,7 @@ impl Span {
         }
     }
 
-    /// A keep-alive or window probe has at most a byte, and no SYN or FIN.
+    /// Returns whether it may be a keep-alive or window probe: at most a byte, and no SYN or FIN.
     #[inline]
     fn may_probe(&self) -> bool {
         !self.syn && !self.fin && self.payload <= 1
@@ -156,7 +156,7 @@ impl Tcp {
         }
     }
 
-    /// Counts what the header of `segment` says.
+    /// Counts what the header of `segment` shows.
     #[inline]
     fn note_header(&mut self, segment: &Segment, span: &Span, repeats: bool, options: &TcpOptions) {
         self.syn_packets += u32::from(span.syn);
@@ -183,18 +183,18 @@ impl Tcp {
             rare.counts.retransmitted_probes += u32::from(is_probe);
             rare.repeated.add(span.from, span.to);
             if span.syn {
-                // RFC 6298 3: nobody knows which of the SYNs the answer answers.
+                // RFC 6298 3: it is unknown which of the SYNs is answered.
                 self.bits &= !WAITS;
             }
         } else if span.syn && self.una < span.to {
-            // Where packets were captured in another order the answer may have come before.
+            // If packets were captured in another order, the answer may have come before.
             self.handshake = segment.time;
             self.bits |= if segment.is_timed() { WAITS } else { 0 };
             self.bits |= if segment.has(flag::ACK) { 0 } else { OPENS };
         }
     }
 
-    /// Whether all that is repeated is the byte of a probe.
+    /// Returns whether all that is repeated is the byte of a probe.
     fn repeats_probe(&self, span: &Span, added: &Added) -> bool {
         let probed = || self.rare.as_ref().and_then(|rare| rare.probed);
         added.repeated == 1 && probed() == Some(span.from)
@@ -261,14 +261,14 @@ impl Tcp {
         sender.limits.sent(&sent, &sender.rtt);
     }
 
-    /// Counts keep-alives, RFC 9293 3.8.4, and window probes, RFC 9293 3.8.6.1; whether this is one. Linux sends both
-    /// without a byte, one below what was acknowledged.
+    /// Counts keep-alives, RFC 9293 3.8.4, and window probes, RFC 9293 3.8.6.1; returns whether this is one. Linux
+    /// sends both without a byte, numbered one below what was acknowledged.
     fn probes(&mut self, from: i64, payload: i64, peer_window: Option<u16>) -> bool {
         if self.una == UNKNOWN {
             return false;
         }
         if peer_window == Some(0) {
-            // More than one byte was on its way when the window closed.
+            // A longer segment was on its way when the window closed.
             let below = from == self.una - 1;
             let beyond = payload == 1 && (from == self.una || from == self.end);
             if below || beyond {
@@ -288,8 +288,8 @@ impl Tcp {
         }
     }
 
-    /// Adds bytes to those seen, RFC 9293 3.4; whether some are new and lie below the highest payload. A SYN or FIN may lie
-    /// above that: data that it overtook fills a hole of bytes but not of payload.
+    /// Adds bytes to those seen, RFC 9293 3.4; returns also whether some are new and lie below the highest payload. A
+    /// SYN or FIN may lie above that: data that it overtook fills a hole of bytes but not of payload.
     #[inline]
     fn covers(&mut self, from: i64, to: i64, highest_payload: i64) -> (Added, bool) {
         if from >= highest_payload || to <= highest_payload || self.end == highest_payload {
@@ -303,8 +303,8 @@ impl Tcp {
         (added, below.late > 0)
     }
 
-    /// Whether a SYN numbered `from` begins the numbers of this side: those before it, without a byte, were of
-    /// an older connection (RFC 9293 3.5.1), and an answer nobody acknowledged may be followed by another one.
+    /// Returns whether a SYN numbered `from` begins the numbers of this side: those before it, without a byte, were of
+    /// an older connection (RFC 9293 3.5.1), and another SYN-ACK may follow one that was not acknowledged.
     fn opens_anew(&mut self, from: i64) -> bool {
         if self.covered.is_empty() {
             return true;
@@ -316,8 +316,9 @@ impl Tcp {
         anew
     }
 
-    /// What the SYN announces, RFC 9293 3.7.1. Of several before the first acknowledgement the last that says it holds. Some hosts
-    /// leave options out when they repeat it: whether those were heard before, the answer tells.
+    /// Takes in what the SYN announces, RFC 9293 3.7.1. Of several SYNs before the first acknowledgement, the last one
+    /// with an option is valid. Some hosts omit options when they repeat it: the answer shows whether the first ones
+    /// were received.
     fn note_syn(&mut self, options: &TcpOptions) {
         self.bits |= SYN;
         if let Some(mss) = options.mss {

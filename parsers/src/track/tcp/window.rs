@@ -5,8 +5,8 @@ use crate::decode::flag;
 use crate::decode::segment::Segment;
 
 impl Tcp {
-    /// The shift of the windows that this side advertises: RFC 7323 2.2 scales them only where both SYNs carry the option.
-    /// Unknown where a SYN was not captured.
+    /// Returns the shift of the windows that this side advertises: RFC 7323 2.2 scales them only where both SYNs carry
+    /// the option. Unknown where a SYN was not captured.
     #[inline]
     fn window_shift(&self, peer: &Self) -> Option<u8> {
         let both = self.bits & peer.bits;
@@ -14,8 +14,8 @@ impl Tcp {
         (both & SYN != 0).then(|| if scaled { self.shift() } else { 0 })
     }
 
-    /// The window in bytes that `segment` of this side advertises, where its scale is known. RFC 7323 2.2: the window of
-    /// a SYN is never scaled.
+    /// Returns the window in bytes that `segment` of this side advertises, where its scale is known. RFC 7323 2.2: the
+    /// window of a SYN is never scaled.
     #[inline]
     pub(crate) fn window_bytes(&self, segment: &Segment, peer: Option<&Self>) -> Option<i64> {
         let window = i64::from(segment.window);
@@ -25,7 +25,7 @@ impl Tcp {
         Some(window << self.window_shift(peer?)?)
     }
 
-    /// The greatest window in bytes that this side advertised; unknown where a SYN was not captured.
+    /// Returns the greatest window in bytes that this side advertised; unknown where a SYN was not captured.
     pub(crate) fn max_window_bytes(&self, peer: Option<&Self>) -> Option<i64> {
         if !self.has(SYN) {
             return None;
@@ -59,8 +59,8 @@ impl Tcp {
         }
     }
 
-    /// Takes in what an acknowledgement of the other side up to `ack` says beside that number: the `window` it advertises
-    /// behind it, where that is known, and whether it answers `all` bytes of this side.
+    /// Takes in what an acknowledgement of the other side up to `ack` contains besides that number: the `window` it
+    /// advertises after it, where that is known, and whether it answers `all` bytes of this side.
     #[inline]
     pub(super) fn heard(&mut self, segment: &Segment, ack: i64, window: Option<i64>, all: bool) {
         let opens = window.is_some_and(|window| ack + window > self.edge);
@@ -70,7 +70,7 @@ impl Tcp {
         }
         if let Some(sender) = &mut self.sender {
             if opens {
-                // A window update alone, too.
+                // Also for a mere window update.
                 sender.limits.released(segment.time, ack, 0);
             }
             if segment.window == 0 {
@@ -85,7 +85,7 @@ impl Tcp {
         }
     }
 
-    /// Bytes for which the window of the other side has room behind number `end`, where that is known.
+    /// Returns the bytes that the window of the other side has room for after number `end`, where that is known.
     #[inline]
     pub(super) fn room(&self, end: i64) -> Option<i64> {
         (self.edge != UNKNOWN).then(|| self.edge.wrapping_sub(end))

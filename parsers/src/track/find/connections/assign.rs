@@ -11,8 +11,8 @@ const AHEAD: usize = 16;
 const CACHED: usize = 1024;
 
 impl Connections {
-    /// Appends the connection of each packet of `chunk` that is not found yet, or [`NONE`], to `numbers`; returns how many
-    /// packets came in runs. There were `before` connections before the chunk.
+    /// Appends to `numbers` the connection of each packet of `chunk` that was not looked up yet, or [`NONE`]; returns
+    /// how many packets came in runs. There were `before` connections before the chunk.
     pub(crate) fn assign(
         &mut self,
         chunk: &mut Chunk,
@@ -42,7 +42,7 @@ impl Connections {
                 numbers[position..end].fill(NONE);
             }
             let run = position..position + self.count_run(&owners[position..]);
-            // One alone is soon taken in.
+            // For a single packet this does not pay off.
             if run.len() > 1
                 && let Some(connection) = self.list.get_mut(number)
             {
@@ -55,7 +55,7 @@ impl Connections {
         in_runs
     }
 
-    /// Finds the connection of a packet, for which `guess` is tried first, and counts the packet in it; also whether that
+    /// Finds the connection of a packet, trying `guess` first, and counts the packet in it; returns also whether that
     /// turned the connection.
     #[inline]
     fn assign_packet(&mut self, owner: &Owner, segment: &mut Segment, guess: u32) -> (u32, bool) {
@@ -88,8 +88,8 @@ impl Connections {
         owners.iter().take_while(is_run).count()
     }
 
-    /// Guesses the connections of the packets from `from` on, by their hashes alone, and asks for their memory and for
-    /// what the next guesses need.
+    /// Guesses the connections of the packets from `from` on, by their hashes alone, and prefetches them and what the
+    /// next guesses need.
     fn guess(&self, owners: &[Owner], from: usize, numbers: &mut [u32]) {
         let packets = owners[from..].iter().zip(&mut numbers[from..]);
         for (owner, number) in packets.take(AHEAD) {
@@ -123,7 +123,7 @@ mod tests {
     use crate::records::{Interface, Record};
     use crate::track::EarlyParts;
 
-    /// The connections of frames, found so many at once.
+    /// Returns the connections of frames, found `at_once` at a time.
     fn numbers(frames: &[[u8; 54]], at_once: usize, without: FastWays) -> Vec<u32> {
         let mut connections = Connections::new(
             1_000_000,
@@ -155,7 +155,7 @@ mod tests {
         numbers
     }
 
-    /// A TCP segment from a port of one host to another one.
+    /// Returns a TCP segment from a port of one host to another one.
     fn frame(port: u16, seq: u8, syn: bool) -> [u8; 54] {
         let mut frame = [0; 54];
         frame[12..18].copy_from_slice(&[8, 0, 0x45, 0, 0, 40]);

@@ -33,7 +33,7 @@ pub(crate) struct Connections {
     last: u32,
     /// The connection of the last packet of each slot.
     slots: [u32; 256],
-    /// A connection took the place of another one between the same endpoints: what was guessed before may be that one.
+    /// A connection took the place of another one between the same endpoints: earlier guesses may name the old one.
     replaced: bool,
     /// Silence after which a flow that is not TCP ends.
     idle_ns: i64,
@@ -42,7 +42,7 @@ pub(crate) struct Connections {
     pub queue_pairs: QueuePairs,
     /// Connections that turned out to be initiated by the other side after a chunk of theirs was handed on.
     pub turned: Vec<u32>,
-    /// Connections of which an earlier pass found that.
+    /// The same, as an earlier pass found them.
     turned_before: HashSet<u32>,
     /// Fast ways that are taken.
     guesses: bool,
@@ -81,12 +81,12 @@ impl Connections {
         }
     }
 
-    /// What packets are sifted by.
+    /// Returns a sifter with the same hashing.
     pub(crate) fn sifter(&self, options: SiftOptions) -> Sifter {
         Sifter::new(options, &self.hashing)
     }
 
-    /// An empty chunk whose hashes are of use here.
+    /// Returns an empty chunk with the same hashing.
     pub(crate) fn chunk(&self, options: ChunkOptions) -> Chunk {
         Chunk::new(self.hashing.clone(), options)
     }
@@ -113,7 +113,7 @@ impl Connections {
             owner.kind,
             OwnerKind::FirstFragment | OwnerKind::LaterFragment
         ) {
-            // It may have begun another one between the same endpoints.
+            // It may have begun another connection between the same endpoints.
             self.last = NONE;
             return self.find_for_fragment(owner, segment);
         }
@@ -154,8 +154,8 @@ impl Connections {
         number
     }
 
-    /// A later fragment goes to the connection of the first one; where that was not captured before it, to a
-    /// flow of fragments between the two addresses.
+    /// Finds the connection of a fragment. A later one goes to the connection of the first one; where that was not
+    /// captured before it, to a flow of fragments between the two addresses.
     #[cold]
     fn find_for_fragment(&mut self, owner: &Owner, segment: &mut Segment) -> u32 {
         let (datagram, part) = (owner.hash, owner.part);
@@ -186,12 +186,12 @@ impl Connections {
         connection
     }
 
-    /// Bytes that this many more packets may take at once.
+    /// Returns the bytes that this many more packets may take at once.
     pub(crate) fn growth(&self, more: usize) -> u64 {
         self.index.growth(more) + self.throughput.growth(more) + self.queue_pairs.growth(more)
     }
 
-    /// How many there are and what they take, in words.
+    /// Describes how many connections there are and what they take.
     pub(crate) fn describe(&self, states: u64) -> String {
         let list = (self.list.len() * size_of::<Connection>()) as u64 + self.index.bytes();
         format!(
@@ -204,7 +204,7 @@ impl Connections {
         )
     }
 
-    /// Connections in order of their first packet.
+    /// Returns the connections in order of their first packet.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Connection)> {
         self.list.iter()
     }

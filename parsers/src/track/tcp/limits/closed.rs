@@ -2,14 +2,14 @@
 
 use crate::decode::segment::since;
 
-/// A window that was advertised as nothing since the sender last waited.
+/// A zero window since the sender last waited.
 #[derive(Debug, Default)]
 pub(super) struct Closed {
     /// Since when it is closed.
     begin: Option<i64>,
     /// How long it was closed before that.
     ns: i64,
-    /// The sender asked whether it is open, which only one with data does (RFC 9293 3.8.6.1).
+    /// The sender probed it, which only a sender with data does (RFC 9293 3.8.6.1).
     probed: bool,
 }
 
@@ -18,7 +18,7 @@ impl Closed {
         self.begin.get_or_insert(time);
     }
 
-    /// Whether it was closed until `time`, when it opens.
+    /// Opens it at `time`; returns whether it was closed until then.
     pub(super) fn open(&mut self, time: i64) -> bool {
         self.count(time);
         self.begin.take().is_some()
@@ -28,7 +28,8 @@ impl Closed {
         self.probed |= self.begin.is_some();
     }
 
-    /// How long it was closed before a send at `time` while data waited: the sender probed, or sends `soon` after it opened.
+    /// Returns how long it was closed before a send at `time` while data waited: probed, or sent `soon` after it
+    /// opened.
     pub(super) fn take(&mut self, time: i64, soon: bool) -> i64 {
         self.count(time);
         let waited = self.probed || soon;

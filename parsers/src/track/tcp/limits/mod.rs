@@ -1,10 +1,10 @@
-//! The time of one TCP direction to what limited it: its application, its send buffer, the receiver's window,
-//! or the network; or to nobody where headers do not show it.
+//! Assigns the time of one TCP direction to what limited it: its application, its send buffer, the receiver's window,
+//! or the network; or to nothing where headers do not show it.
 //!
-//! Seen from the sender's host. The time between two sends is one wait; what the sender could have done when
-//! the wait began, and what ended it, tell its cause, or which of the [`WaitKind`]s it is that the waits around it
-//! explain. The classes follow RFC 4898 (`SndLimTime`) and the chronographs of Linux (busy, `rwnd_limited`,
-//! `sndbuf_limited`), with the application's time apart.
+//! All is seen from the sender's host. The time between two sends is one wait. What the sender could have done when it
+//! began, and what ended it, show its cause, or its [`WaitKind`], which the waits around it explain. The classes follow
+//! RFC 4898 (`SndLimTime`) and the chronographs of Linux (busy, `rwnd_limited`, `sndbuf_limited`), with the
+//! application's time separate.
 
 mod closed;
 mod shares;
@@ -27,20 +27,20 @@ pub(crate) struct LimitTimes {
     pub receiver_ns: i64,
     pub network_ns: i64,
     pub unknown_ns: i64,
-    /// Part of `app_ns`: data of the other side that answer what was sent were under way.
+    /// Part of `app_ns`: waits for data of the other side that answer what was sent.
     pub peer_wait_ns: i64,
     /// Number of waits for such an answer.
     pub peer_waits: u32,
 }
 
 impl LimitTimes {
-    /// One more answer came, so long after the last data that it answers.
+    /// Counts one more answer, which came `ns` after the last data that it answers.
     fn wait_for_peer(&mut self, ns: i64) {
         lengthen(&mut self.peer_wait_ns, ns.max(0));
         self.peer_waits = self.peer_waits.saturating_add(1);
     }
 
-    /// The same time, all of it of unknown causes.
+    /// Returns the same time, all of it of unknown causes.
     pub(crate) fn as_unknown(self) -> Self {
         let causes = [
             self.app_ns,
@@ -62,16 +62,16 @@ impl LimitTimes {
 #[allow(clippy::struct_excessive_bools)] // packed: one for every sender
 pub(crate) struct Limits {
     times: LimitTimes,
-    /// The waits that are not shared out.
+    /// Waits that are not assigned yet.
     recent: While,
-    /// All before it is in `times` or `recent`.
+    /// All time before this is in `times` or `recent`.
     accounted: i64,
     last_send: i64,
     /// When an acknowledgement last freed bytes or room; before `last_send` where none came since.
     last_release: i64,
-    /// When data were last acknowledged; a FIN behind them is none.
+    /// When data were last acknowledged; a FIN after them is no data.
     last_acknowledged: i64,
-    /// Number behind the last data, and behind the last short segment.
+    /// Number after the last data, and after the last short segment.
     end: i64,
     short_end: i64,
     /// When the other side last answered all that was sent before.
@@ -80,7 +80,7 @@ pub(crate) struct Limits {
     recovery_end: i64,
     /// The receiver's window, where it was ever closed.
     closed: Option<Box<Closed>>,
-    /// Bytes in flight behind the last send.
+    /// Bytes in flight after the last send.
     flight: u32,
     /// Most bytes in flight that filled the window since something was lost: the congestion window allows them.
     full_flight: u32,
@@ -90,7 +90,7 @@ pub(crate) struct Limits {
     /// Data are not acknowledged.
     waiting: bool,
     recovering: bool,
-    /// Time of the waits for a full window, without that of waits with little room; half as much of each earlier while.
+    /// Time of waits for a full window, minus that of waits with little room; halved after each while.
     full_less_little_ns: f32,
     /// At the last send.
     room: Room,
@@ -109,7 +109,7 @@ pub(crate) struct Limits {
 enum Room {
     #[default]
     Enough,
-    /// Less than a sender keeps back that hands several segments to its card at once, and the congestion window is larger.
+    /// So little that a sender waits to hand several segments to its card at once, and the congestion window is larger.
     Little,
     /// Less than another segment.
     Full,
@@ -131,43 +131,43 @@ pub(crate) struct Sent {
     /// It is shorter than the MSS, and the window did not cut it.
     pub short: bool,
     pub push: bool,
-    /// Bytes that the window has room for behind it, where that is known.
+    /// Bytes that the window has room for after it, where that is known.
     pub room: Option<i64>,
     /// Bytes in flight with it.
     pub flight: u32,
     pub payload: u32,
     pub mss: u32,
-    /// Number behind it, and of the first byte that is not acknowledged.
+    /// Number after it, and of the first byte that is not acknowledged.
     pub end: i64,
     pub una: i64,
 }
 
-/// Times of one capture may be centuries apart, again and again.
+/// Adds without overflow: times of one capture may be centuries apart, again and again.
 fn lengthen(sum: &mut i64, more: i64) {
     *sum = sum.saturating_add(more);
 }
 
 impl Limits {
-    /// There was room and no recovery since the last send, and what is sent now waited for no acknowledgement:
-    /// `released` tells that.
+    /// Returns whether there was room and no recovery since the last send, and no acknowledgement `released` what is
+    /// sent now.
     #[inline]
     pub(crate) fn free(&self, released: bool) -> bool {
         !(self.recovering || matches!(self.room, Room::Full | Room::Unknown) || released)
     }
 
-    /// Nanoseconds to `time` since an acknowledgement last freed bytes or room.
+    /// Returns the nanoseconds from the last acknowledgement that freed bytes or room to `time`.
     #[inline]
     pub(crate) fn since_release(&self, time: i64) -> i64 {
         since(time, self.last_release)
     }
 
-    /// An acknowledgement came just before `time`.
+    /// Returns whether an acknowledgement came just before `time`.
     fn released_soon(&self, time: i64, rtt: &Rtt) -> bool {
         let after = since(time, self.last_release);
         after <= THRESHOLDS.release_ns + i64::from(rtt.smoothed_ns / 64)
     }
 
-    /// An acknowledgement that was no answer let go what is sent at `time`.
+    /// Returns whether an acknowledgement that was no answer released what is sent at `time`.
     #[inline]
     pub(crate) fn was_released(&self, time: i64, rtt: &Rtt) -> bool {
         self.last_release >= self.last_send
@@ -175,7 +175,7 @@ impl Limits {
             && self.released_soon(time, rtt)
     }
 
-    /// An acknowledgement freed `bytes` of this side or moved the window's end.
+    /// Notes that an acknowledgement freed `bytes` of this side or moved the window's end.
     #[inline]
     pub(crate) fn released(&mut self, time: i64, una: i64, bytes: u32) {
         self.last_release = self.last_release.max(time);
@@ -191,13 +191,13 @@ impl Limits {
         }
     }
 
-    /// The receiver advertised a window of nothing.
+    /// Notes that the receiver advertised a zero window.
     #[cold]
     pub(crate) fn closed(&mut self, time: i64) {
         self.closed.get_or_insert_default().close(time);
     }
 
-    /// The window is open at `time`.
+    /// Notes that the window is open at `time`.
     #[inline]
     pub(crate) fn opened(&mut self, time: i64) {
         if let Some(closed) = &mut self.closed
@@ -207,7 +207,7 @@ impl Limits {
         }
     }
 
-    /// The sender asked whether the window is open.
+    /// Notes that the sender probed the window.
     #[cold]
     pub(crate) fn probed(&mut self) {
         if let Some(closed) = &mut self.closed {
@@ -215,18 +215,18 @@ impl Limits {
         }
     }
 
-    /// An RTT sample.
+    /// Takes in an RTT sample.
     #[inline]
     pub(crate) fn measured(&mut self, ns: i64) {
         self.recent.measured(ns);
     }
 
-    /// The other side sent data and had all of this side's: what follows may depend on it.
+    /// Notes that the other side sent data and had all of this side's: later data may depend on it.
     pub(crate) fn answered(&mut self, time: i64) {
         self.last_answer = self.last_answer.max(time);
     }
 
-    /// The third duplicate acknowledgement: something was lost.
+    /// Notes that something was lost, as SACK or a repeated byte shows.
     pub(crate) fn lost(&mut self, end: i64) {
         if !self.recovering {
             self.recovering = true;
@@ -285,8 +285,8 @@ impl Limits {
         };
     }
 
-    /// Takes in the `bytes` of one or more segments, which left so many in `flight`, and `room` as in [`Sent`]; `end` is
-    /// the number behind them.
+    /// Takes in the `bytes` of one or more segments, which left `flight` bytes in flight, and `room` as in [`Sent`];
+    /// `end` is the number after them.
     #[inline]
     pub(crate) fn add(&mut self, bytes: u32, flight: u32, room: Option<i64>, end: i64) {
         self.note_room(room, flight);
@@ -294,8 +294,8 @@ impl Limits {
         self.end = self.end.max(end);
     }
 
-    /// Notes what a send leaves: bytes in `flight`, and `room` for more. The congestion window is known to be larger where
-    /// more filled the window since something was lost.
+    /// Notes what a send leaves: bytes in `flight`, and `room` for more. The congestion window is known to be larger if
+    /// a larger flight filled the window since something was lost.
     #[inline]
     fn note_room(&mut self, room: Option<i64>, flight: u32) {
         self.flight = flight;

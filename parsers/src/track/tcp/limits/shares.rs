@@ -1,4 +1,4 @@
-//! Shares out the waits of a sender: each to what it waited for.
+//! Assigns the waits of a sender, each to what it waited for.
 
 use super::signs::WaitKind;
 use super::thresholds::THRESHOLDS;
@@ -8,14 +8,14 @@ use crate::decode::segment::since;
 use crate::track::rtt::Rtt;
 
 impl Limits {
-    /// Whether the receiver's window explains a wait with little room: it does where the sender fills the window as
-    /// well. A flight that stays below the window is limited by something else.
+    /// Returns whether the receiver's window explains a wait with little room: it does if the sender also fills the
+    /// window. A flight that stays below the window is limited by something else.
     fn is_held_by_little_room(&mut self, span_ns: i64) -> bool {
         self.full_less_little_ns -= span_ns as f32;
         self.full_less_little_ns >= 0.0
     }
 
-    /// A wait of `gap` nanoseconds ended. The burst before it was sent for the same reason.
+    /// Assigns a wait of `gap` nanoseconds that ended. The burst before it was sent for the same reason.
     #[inline(never)] // the segments of a burst do not wait
     pub(super) fn waited(&mut self, gap: i64, sent: &Sent, rtt: &Rtt) {
         let mut span = since(sent.time, self.accounted).max(0);
@@ -59,9 +59,10 @@ impl Limits {
         }
     }
 
-    /// The window was full, `gap` nanoseconds ago; an acknowledgement came `age` before the send, if one did.
+    /// Assigns a wait of `gap` nanoseconds for a full window; an acknowledgement came `age` before the send, if one
+    /// did.
     fn waited_for_room(&mut self, span: i64, age: Option<i64>, gap: i64, sent: &Sent, rtt: &Rtt) {
-        // The window reopened at the release; later than that an application with nothing queued was not ready.
+        // The window reopened at the release; after that, an application with nothing queued was not ready.
         let is_late = self.short && !self.released_soon(sent.time, rtt);
         let after = age.filter(|_| is_late).map_or(0, |age| age.min(gap));
         lengthen(&mut self.times.receiver_ns, span - after);
@@ -69,12 +70,12 @@ impl Limits {
         lengthen(&mut self.times.app_ns, after);
     }
 
-    /// The receiver did not hold back what came next.
+    /// Assigns a wait that the receiver did not cause.
     fn waited_for_data(&mut self, wait: &Wait, answered: bool, sent: &Sent, rtt: &Rtt) {
         self.recent.waited(wait, rtt);
         let idle_ns = since(sent.time, self.last_acknowledged);
-        // A writer that slept until an acknowledgement freed its buffer may wake up late: on a long path that is
-        // still soon, and the other waits tell whether it goes by the acknowledgements.
+        // A writer that slept until an acknowledgement freed its buffer may wake up late: on a long path that is still
+        // soon, and the other waits show whether acknowledgements set its pace.
         let drained = sent.idle && idle_ns <= THRESHOLDS.idle_ns + i64::from(rtt.smoothed_ns / 64);
         if sent.idle && (answered || idle_ns > THRESHOLDS.idle_ns && !drained) {
             if answered {
@@ -95,12 +96,12 @@ impl Limits {
             return lengthen(&mut self.times.app_ns, wait.span_ns);
         };
         if !self.recent.add(kind, wait) {
-            // Nothing but an application leaves data alone for seconds.
+            // Only an application pauses for seconds.
             lengthen(&mut self.times.app_ns, wait.span_ns);
         }
     }
 
-    /// The kind of a wait that those around it explain; none where the application alone was waited for.
+    /// Returns the kind of a wait that those around it explain; none where only the application was waited for.
     fn kind_of(&self, wait: &Wait, drained: bool, is_backlog: bool, rtt: &Rtt) -> Option<WaitKind> {
         let waking = THRESHOLDS.waking_ns + i64::from(rtt.smoothed_ns / 512);
         let at_once = wait.age_ns.is_some_and(|age| age <= THRESHOLDS.kernel_ns);
@@ -132,8 +133,8 @@ impl Limits {
         })
     }
 
-    /// The shares up to now; what is left after the last wait counts to the last acknowledgement. `closed`: a
-    /// FIN came behind the data, so nothing waited for room then.
+    /// Returns the shares up to now; the rest after the last wait ends at the last acknowledgement. `closed`: a FIN
+    /// followed the data, so nothing waited for room then.
     pub(crate) fn limit_times(&self, closed: bool, rtt: &Rtt) -> LimitTimes {
         let mut times = self.times;
         self.recent.share_out(rtt, &mut times);

@@ -1,18 +1,18 @@
-//! What a while shows, and what each kind of wait in it was limited by.
+//! The signs of a while, and what limited each kind of wait in it.
 
 use super::thresholds::THRESHOLDS;
 
-/// A wait that only the others of its while explain: by what the segments before it say of the queue, and by whether
-/// an acknowledgement ended it.
+/// A wait that only the other waits of its while explain, by what the segments before it show of the queue, and by
+/// whether an acknowledgement ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitKind {
-    /// Nothing says whether more was queued. No acknowledgement ended the wait: it was paced, or the writer paused.
+    /// It is unknown whether more was queued. No acknowledgement ended the wait: it was paced, or the writer paused.
     Paced,
-    /// The same, and none came.
+    /// The same, and no acknowledgement came.
     Bare,
     /// The kernel sent on at once when an acknowledgement came.
     Clocked,
-    /// Sending went on so soon after an acknowledgement as a writer needs that wakes up.
+    /// Sending went on after an acknowledgement as soon as a writer that wakes up can.
     Woken,
     /// As these three, but a short segment was not acknowledged, for which Nagle's algorithm may have waited.
     HeldPaced,
@@ -20,9 +20,9 @@ pub(crate) enum WaitKind {
     HeldWoken,
     /// Nothing was queued, and an acknowledgement ended the wait.
     Empty,
-    /// A full segment alone with PUSH was the end of what was queued, and a writer may have woken up.
+    /// A full segment alone with PUSH emptied the queue, and a writer may have woken up.
     Alone,
-    /// All was acknowledged just before; a short segment was among it, or not.
+    /// All data were acknowledged just before, without a short segment among them, or with one.
     Drained,
     HeldDrained,
 }
@@ -49,11 +49,11 @@ pub(super) struct Signs {
     pub even: bool,
     /// Share of the waits with an empty queue or a short segment under way that is certainly the application's.
     pub own: f64,
-    /// Least RTT of this while to that of the flow: above 1 a queue stands.
+    /// Least RTT of this while over that of the flow: above 1 a queue stands.
     pub inflation: f64,
     /// A queue stands, or the flight doubled: the congestion window limits while it grows so fast.
     pub grows: bool,
-    /// The same, in a while that has one before it: the first flight is larger than none, which says nothing.
+    /// The same, but not in the first while: its flight is larger than none, which proves nothing.
     pub widens: bool,
     /// Something was lost not long ago.
     pub lossy: bool,
@@ -64,7 +64,7 @@ pub(super) struct Signs {
     pub by_rounds: bool,
     /// The queue was empty before some of the waits.
     pub empties: bool,
-    /// The kernel sends on by itself, and a writer that wakes up does, by turns.
+    /// The kernel and a writer that wakes up send on by turns.
     pub alternates: bool,
     /// Much of the time was spent in pauses that no acknowledgement ended.
     pub paced: bool,
@@ -74,18 +74,18 @@ pub(super) struct Signs {
     pub only_bare: bool,
     /// The kernel hardly ever sent on by itself.
     pub few_clocked: bool,
-    /// A good part of the flight leaves when a writer may have woken up, and it never pauses else.
+    /// A large part of the flight leaves when a writer may have woken up, and it rarely pauses otherwise.
     pub large_wakings: bool,
 }
 
 impl Signs {
-    /// The cause of the waits of one kind in this while.
+    /// Returns the cause of the waits of one kind in this while.
     #[allow(clippy::match_same_arms)] // kind by kind
     pub(super) fn verdict(&self, kind: WaitKind) -> Verdict {
         use Verdict::{Application, Network, Sender, Unknown};
         let writer = self.timer && self.clumps;
         match kind {
-            // A kernel that paces a burst shows the same as an application that writes it piece by piece.
+            // A kernel that paces a burst looks like an application that writes it piece by piece.
             WaitKind::Bare if writer && self.only_bare => Unknown,
             WaitKind::Paced | WaitKind::Bare | WaitKind::Clocked if writer => self.writer(),
             WaitKind::Paced if self.clumps && self.only_pauses => self.writer(),
@@ -128,8 +128,8 @@ impl Signs {
         }
     }
 
-    /// The application writes by its own clock. Not certain where the flight has just become larger: then the network
-    /// may have held back what was there before.
+    /// Returns the cause if the application writes by its own clock. It is uncertain if the flight has just become
+    /// larger: then the network may have held back what was there before.
     fn writer(&self) -> Verdict {
         if self.widens {
             Verdict::Unknown
@@ -138,7 +138,7 @@ impl Signs {
         }
     }
 
-    /// The application writes by its own clock, also where a short segment is under way.
+    /// Returns whether the application writes by its own clock, also where a short segment is under way.
     fn writes(&self) -> bool {
         let alone = self.own > THRESHOLDS.own_much
             && self.inflation < THRESHOLDS.growing_queue
@@ -148,7 +148,8 @@ impl Signs {
         writer || self.own > THRESHOLDS.own_some && (self.clumps || self.timer || alone)
     }
 
-    /// Once a round trip all was acknowledged, and a writer that woke up soon after filled its buffer again.
+    /// Returns the cause if all was acknowledged once a round trip, and a writer that woke up soon after refilled its
+    /// buffer.
     fn refilled(&self) -> Verdict {
         if self.grows || self.lossy || self.inflation > THRESHOLDS.no_queue {
             Verdict::Unknown
@@ -157,7 +158,7 @@ impl Signs {
         }
     }
 
-    /// A writer woke up, or the congestion window let go what was queued.
+    /// Returns the cause if a writer woke up, or the congestion window released what was queued.
     fn woken(&self) -> Verdict {
         if self.grows || self.lossy && !self.empties {
             Verdict::Network

@@ -39,45 +39,45 @@ thresholds! {
     release_ns: i64 = 200_000;
     /// ns. Shorter pauses between segments are the work of the host, inside a burst.
     burst_gap_ns: i64 = 50_000;
-    /// ns. A kernel sends on so soon after an acknowledgement: it is the same piece of work. Measured: 3 to 10 µs.
+    /// ns. A kernel sends on this soon after an acknowledgement: it is the same piece of work. Measured: 3 to 10 µs.
     kernel_ns: i64 = 16_000;
     /// ns. A writer that sleeps in `send` until its buffer has room needs longer: 16 to 100 µs.
     waking_ns: i64 = 100_000;
-    /// ns. What was acknowledged earlier than that before a send did not release it.
+    /// ns. An acknowledgement that came earlier than this before a send did not release it.
     idle_ns: i64 = 150_000;
     /// ns. Segments of one buffer follow each other faster.
     buffer_gap_ns: i64 = 20_000;
-    /// Bytes. Linux hands so many to the card at once at most; it holds them back while the window has no room for
+    /// Bytes. Linux hands at most this many to the card at once; it holds them back while the window has no room for
     /// them, unless the room is a third of the window (`tcp_tso_should_defer`), and counts that as `rwnd_limited`.
     largest_buffer: i64 = 65_536;
 
     // Whiles.
     /// Whiles that a congestion window needs to recover from a loss.
     lossy_whiles: u8 = 4;
-    /// ns. A while lasts so long at least, ...
+    /// ns. A while lasts at least this long, ...
     least_ns: i64 = 50_000_000;
-    /// ... and so many RTTs.
+    /// ... and this many RTTs.
     rounds: i64 = 4;
-    /// Times that a while may last as long where it has few differences.
+    /// Factor by which a while may last longer if it has few differences.
     longest: i64 = 4;
-    /// ns. Shorter waits say nothing of a clock.
+    /// ns. Shorter waits show nothing of a clock.
     shortest_ns: i64 = 150_000;
-    /// Differences between waits that are needed to tell whose clock the sender goes by, ...
+    /// Differences between waits that are needed to find whose clock the sender follows, ...
     least_steps: u16 = 3;
     /// ... and that end a while.
     enough_steps: u16 = 8;
 
-    // Clocks: how far the ends of waits behind an acknowledgement differ, as a part of how far the waits differ.
-    /// From here on the sender goes by its own clock.
+    // Clocks: how far the times from acknowledgement to send differ, as a fraction of how far the waits differ.
+    /// From here on the sender follows its own clock.
     own_clock: f32 = 0.4;
     /// From here on either clock explains the sends.
     either_clock: f32 = 0.08;
-    /// Share of the time in waits that last an RTT each, where the writer goes by round trips.
+    /// Share of the time in waits that last an RTT each, from which the writer follows round trips.
     by_rounds: f32 = 0.875;
     /// ns. From this RTT on a busy host may wake one writer in four too late; on a shorter path a timer of some
     /// milliseconds looks like round trips.
     long_ns: i64 = 10_000_000;
-    /// The same share where the RTT is so long.
+    /// The same share at such an RTT.
     by_long_rounds: f32 = 0.7;
 
     // Path.
@@ -99,7 +99,7 @@ thresholds! {
     own_some: f64 = 0.03;
     /// ... or the application sets the pace.
     own_much: f64 = 0.2;
-    /// What is less than that is rare.
+    /// Anything below this is rare.
     rare: f64 = 0.1;
     /// Pauses that no acknowledgement ended: from here on pacing explains wakings.
     paced: f64 = 0.3;

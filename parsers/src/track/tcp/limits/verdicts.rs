@@ -1,16 +1,16 @@
-//! What the waits of a while say together about what limited their sender.
+//! What the waits of a while show together about what limited their sender.
 //!
-//! One wait says little: a write may happen to leave just behind an acknowledgement. Over some round trips it shows
-//! whose clock the sender goes by, its own or that of the acknowledgements, and whether the path is kept busy.
+//! One wait proves little: a write may happen to leave just after an acknowledgement. Some round trips show whose clock
+//! the sender follows, its own or that of the acknowledgements, and whether the path is kept busy.
 //!
-//! `thresholds.rs` says what each threshold means.
+//! `thresholds.rs` explains each threshold.
 
 use super::LimitTimes;
 use super::signs::{Signs, Verdict, WaitKind};
 use super::thresholds::THRESHOLDS;
 use crate::track::rtt::Rtt;
 
-/// Longer pauses between acknowledgements count as so long ones.
+/// Longer pauses between acknowledgements are cut to this length.
 const LONGEST_GAP_NS: i64 = 1 << 31;
 const KINDS: usize = 11;
 
@@ -24,7 +24,7 @@ enum SendClock {
     Acknowledgements,
 }
 
-/// A wait, as far as it counts for the others.
+/// The part of a wait that matters for the others.
 pub(crate) struct Wait {
     /// From the end of the one before.
     pub span_ns: i64,
@@ -36,7 +36,8 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Whether it lasted a round trip and ended soon behind an acknowledgement, as a writer's that woke up a little late.
+    /// Returns whether it lasted a round trip and ended soon after an acknowledgement, as if a writer woke up a little
+    /// late.
     pub fn is_round(&self, rtt: &Rtt) -> bool {
         let round = i64::from(rtt.smoothed_ns);
         self.age_ns
@@ -44,7 +45,7 @@ impl Wait {
     }
 }
 
-/// The share of the time in round trips from which a writer goes by them.
+/// Returns the share of the time in round trips from which a writer follows them.
 fn needed_share_of_rounds(rtt: &Rtt) -> f32 {
     if i64::from(rtt.smoothed_ns) < THRESHOLDS.long_ns {
         THRESHOLDS.by_rounds
@@ -53,7 +54,7 @@ fn needed_share_of_rounds(rtt: &Rtt) -> f32 {
     }
 }
 
-/// The acknowledgements of a while: apart, because each of them changes all of it.
+/// The acknowledgements of a while: separate, because each of them changes all of it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Acks {
     last: i64,
@@ -98,20 +99,20 @@ pub(crate) struct While {
     /// When it began.
     begin: i64,
     sums_ns: [u32; KINDS],
-    /// Waits with an empty queue that no acknowledgement ended, and half as much of those of each earlier while.
+    /// Waits with an empty queue that no acknowledgement ended; halved after each while.
     own_ns: f32,
-    /// The same of the waits before this while that they are compared with.
+    /// The same sum of the earlier waits that they are compared with.
     held_before_ns: f32,
-    /// How far waits, and their ends behind an acknowledgement, differ from those before: sums of so many differences.
+    /// Sums of the differences between consecutive waits, their times from acknowledgement to send, and how many.
     span_steps_ns: f32,
     age_steps_ns: f32,
     steps: u16,
-    /// Time of the waits that lasted a round trip each and ended soon behind an acknowledgement, less that of the others
+    /// Time of the waits that lasted a round trip each and ended soon after an acknowledgement, less that of the others
     /// of these waits: in 64ths of an RTT, weighted so that it is negative below the share that is needed.
     rounds: i16,
-    /// For so many whiles a loss counts.
+    /// Number of whiles for which a loss still matters.
     lossy: u8,
-    /// What they showed in the while before.
+    /// The clock of the while before.
     clock_before: SendClock,
     last_span_ns: f32,
     /// Negative where there is none.
@@ -120,7 +121,7 @@ pub(crate) struct While {
     /// Bytes that left when a writer woke up, and how often.
     woken_bytes: u32,
     wakings: u16,
-    /// Most bytes in flight, and in the while before.
+    /// Most bytes in flight, and those in the while before.
     flight: u32,
     flight_before: u32,
 }
@@ -131,14 +132,14 @@ impl While {
         self.last_age_ns = -1.0;
     }
 
-    /// An acknowledgement of new bytes. They come evenly from a path that is kept busy, and in clumps from one that
-    /// carries a burst now and then.
+    /// Takes in an acknowledgement of new bytes. They come evenly from a path that is kept busy, and in clumps from one
+    /// that carries a burst now and then.
     #[inline]
     pub(crate) fn acknowledged(&mut self, time: i64, bytes: u32) {
         self.acks.add(time, bytes);
     }
 
-    /// Something was lost: the congestion window is small now, and may stay as it is (RFC 9438 4.4).
+    /// Notes a loss: the congestion window is small now, and may stay as it is (RFC 9438 4.4).
     pub(crate) fn lost(&mut self) {
         self.lossy = THRESHOLDS.lossy_whiles;
     }
@@ -172,12 +173,12 @@ impl While {
         (self.last_span_ns, self.last_age_ns) = (span, age);
     }
 
-    /// The application's: its queue was empty, and no acknowledgement ended the wait.
+    /// Adds a wait of the application: its queue was empty, and no acknowledgement ended the wait.
     pub(crate) fn owned(&mut self, span_ns: i64) {
         self.own_ns += span_ns as f32;
     }
 
-    /// Whether the wait was taken in: not if it is longer than any while.
+    /// Takes in a wait, unless it is longer than any while; returns whether it did.
     pub(crate) fn add(&mut self, kind: WaitKind, wait: &Wait) -> bool {
         let sum = &mut self.sums_ns[kind as usize];
         let Some(more) = u32::try_from(wait.span_ns)
@@ -197,7 +198,7 @@ impl While {
         true
     }
 
-    /// It lasted long enough at `time`.
+    /// Returns whether it lasted long enough at `time`.
     pub(crate) fn is_over(&self, time: i64, rtt: &Rtt) -> bool {
         let least = THRESHOLDS
             .least_ns
@@ -260,7 +261,8 @@ impl While {
         }
     }
 
-    /// A while has its own steps only: those of slow start are a thousand times as long as those of a steady writer.
+    /// Returns the clock of the steps of this while alone: those of slow start are a thousand times as long as those of
+    /// a steady writer.
     fn own_clock(&self) -> Option<SendClock> {
         let clock = if self.age_steps_ns > THRESHOLDS.own_clock * self.span_steps_ns {
             SendClock::Own
@@ -273,15 +275,15 @@ impl While {
     }
 
     fn clock(&self) -> SendClock {
-        // Both differ by what the writer needs to wake up, whose clock that of the acknowledgements is.
+        // Both differ by the time that a writer needs to wake up, and its clock is that of the acknowledgements.
         if self.by_rounds() {
             return SendClock::Acknowledgements;
         }
         self.own_clock().unwrap_or(self.clock_before)
     }
 
-    /// Nearly all the time goes by in waits that last a round trip and end soon behind an acknowledgement: by
-    /// chance that is rare. A host that pauses within its bursts has many short waits as well.
+    /// Returns whether nearly all the time passes in waits that last a round trip and end soon after an
+    /// acknowledgement: by chance that is rare. A host that pauses within its bursts has many short waits as well.
     fn by_rounds(&self) -> bool {
         self.steps >= THRESHOLDS.least_steps && self.rounds >= 0
     }

@@ -8,15 +8,15 @@ use crate::track::find::grouping::counts_to_starts;
 /// Takes the messages of one direction that ended.
 pub(crate) struct Ended<'a> {
     pub connection: u32,
-    /// Which packet of the chunk it is that ends messages.
+    /// Position in the chunk of the packet that ends messages.
     pub position: u32,
     pub backward: bool,
     /// None where messages are not wanted.
     pub rows: Option<&'a mut EndedRows>,
 }
 
-/// Messages in the order of connections, apart by parts of the chunk: those of one part stay in the cache while they are
-/// brought into the order of packets.
+/// Messages in the order of connections, separate for each part of the chunk: those of one part stay in the cache while
+/// they are sorted by packet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct EndedRows(Vec<Section>);
 
@@ -30,7 +30,7 @@ struct Section {
     large: Vec<MessageRow>,
 }
 
-/// Most messages: two in a cache line, because they are read all over.
+/// Most messages: two in a cache line, because they are read in random order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(align(32))]
 struct Short {
@@ -39,7 +39,7 @@ struct Short {
     packets: u32,
     bytes: u32,
     lasted_ns: u32,
-    /// [`LARGE`]: all else is in the list of these, at `packets`. [`NO_SHORT_GAP`]: there was no message before.
+    /// [`LARGE`]: all else is in `large`, at `packets`. [`NO_SHORT_GAP`]: there was no message before.
     gap_before_ns: u32,
     /// Which packet of the part ended it.
     packet: u16,
@@ -53,13 +53,13 @@ const HELD: u8 = 2;
 const AT_SENDER: u8 = 4;
 const FAR: u8 = 8;
 
-/// Messages between asking for one's memory and writing it.
+/// Messages between the prefetch of one's memory and its write.
 const WRITTEN_AHEAD: usize = 4;
 const LARGE: u32 = u32::MAX;
 const NO_SHORT_GAP: u32 = u32::MAX - 1;
 
 impl Short {
-    /// None where a number is too large.
+    /// Returns none where a number is too large.
     #[inline]
     fn new(packet: u16, row: &MessageRow) -> Option<Self> {
         let gap_before_ns = if row.gap_before_ns == NO_GAP {
@@ -130,7 +130,7 @@ impl EndedRows {
         part.messages.push(short);
     }
 
-    /// In the order of connections, where all have one position.
+    /// Returns the messages in the order of connections, where all have one position.
     pub(crate) fn iter(&self) -> impl Iterator<Item = MessageRow> + Send + '_ {
         let all = self.0.iter();
         all.flat_map(|part| (0..part.messages.len()).map(|index| part.get(index)))
@@ -165,8 +165,8 @@ impl Section {
     }
 }
 
-/// Messages of `lists` in the order of the `packets` that ended them, whatever the lists. Those of one packet, which lie
-/// side by side, stay as they are.
+/// Returns the messages of `lists` in the order of the `packets` that ended them, across all lists. Those of one
+/// packet, which lie side by side, keep their order.
 pub(crate) fn by_packet(
     lists: &[EndedRows],
     packets: usize,
@@ -197,7 +197,7 @@ struct Sorted<'a> {
 }
 
 impl<'a> Sorted<'a> {
-    /// The lists of a part with `packets` packets.
+    /// Sorts the lists of a part with `packets` packets.
     fn new(lists: Vec<&'a Section>, packets: usize) -> Self {
         let mut starts = Vec::with_capacity(lists.len());
         let mut total = 0;
@@ -216,7 +216,7 @@ impl<'a> Sorted<'a> {
         sorted
     }
 
-    /// By counting the messages of each packet.
+    /// Sorts by counting the messages of each packet.
     fn sort(&mut self, packets: usize) {
         let all = self.lists.iter().flat_map(|list| &list.messages);
         // Where the messages of each packet go.

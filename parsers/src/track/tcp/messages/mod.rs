@@ -1,11 +1,11 @@
-//! New bytes of one TCP direction to application messages, from headers alone.
+//! Groups new bytes of one TCP direction into application messages, from headers alone.
 //!
 //! A message ends where its sender had no more to send: at a segment shorter than the MSS, at a turn of the
-//! conversation, or behind a full segment at a stop that only an empty queue explains. A stop alone does not: a
-//! congestion window, the receiver's window, a recovery and pacing stop a sender within a write, too. What was queued
-//! then, the PUSH flag tells. Hosts set it where a write ends; Linux, since 5.5, also on whatever it hands to the card
-//! as several segments. So a segment without it has bytes queued behind it; one that was handed over alone and has
-//! it ends a write; the last of several that has it tells nothing.
+//! conversation, or after a full segment at a stop that only an empty queue explains. A stop alone is not enough: a
+//! congestion window, the receiver's window, a recovery and pacing stop a sender within a write, too. The PUSH flag
+//! shows what was queued then. Hosts set it where a write ends; Linux, since 5.5, also on whatever it hands to the card
+//! as several segments. So a segment without it has bytes queued after it; one that was handed over alone and has it
+//! ends a write; the last of several that has it proves nothing.
 
 pub(crate) mod ended;
 pub(crate) mod mss;
@@ -43,16 +43,16 @@ pub(crate) mod evidence {
     ];
 }
 
-/// Segments of one handing over leave the sender's host within this time of each other.
+/// Segments that are handed over together leave the sender's host within this time of each other.
 const STOP_NS: i64 = 50_000;
 /// A pause is at least this long, whatever the pace.
 const SHORTEST_PAUSE_NS: i64 = 200_000;
-/// So long after the last acknowledgement nothing waits any more, whatever the flags say: the shortest
-/// retransmission timeout of Linux, and a clock tick.
+/// This long after the last acknowledgement nothing waits any more, whatever the flags say: the shortest retransmission
+/// timeout of Linux, and a clock tick.
 const SILENCE_NS: i64 = 250_000_000;
-/// This value is used while the round trip time is not known.
+/// Used while the round trip time is not known.
 const UNKNOWN_RTT_NS: i64 = 100_000_000;
-/// The flight time of what a far sender sends varies.
+/// The flight time of segments from a far sender varies by this much.
 const FLIGHT_SLACK_NS: i64 = 1_000_000;
 
 /// One application message.
@@ -75,9 +75,9 @@ pub(crate) struct MessageRow {
 /// The gap of the first message of a direction, which has none before it.
 pub(crate) const NO_GAP: i64 = -1;
 
-/// The message that is being sent, and what was learnt from those before it. No two fields that are written with each
-/// segment and go into a row lie side by side: they would be read together, and that waits until what was written apart
-/// has left the processor.
+/// The message that is being sent, and what was learnt from earlier ones. No two fields that are written with each
+/// segment and go into a row lie side by side: one load would read both, and would wait until the separate stores have
+/// left the processor.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Message {
@@ -87,7 +87,7 @@ pub(crate) struct Message {
     packets: u32,
     pace: Pace,
     mss: Mss,
-    /// SHORT or PUSH, if the last segment shows that a message ends behind it.
+    /// SHORT or PUSH, if the last segment shows that a message ends after it.
     ending: u8,
     /// [`BEGUN`], [`PUSHED`], [`PUSHES`], [`HELD`].
     bits: u8,
@@ -115,7 +115,7 @@ pub(crate) struct Sending {
     pub length: Length,
     /// It fills a hole: it belongs to an earlier message, or the order was lost.
     pub late: bool,
-    /// The sender had heard all that the other side sent.
+    /// The sender had received all that the other side sent.
     pub heard: bool,
     /// All before it was acknowledged, or no acknowledgement was captured.
     pub idle: bool,
@@ -123,7 +123,7 @@ pub(crate) struct Sending {
     pub room: bool,
     /// An acknowledgement that was no answer came just before it.
     pub released: bool,
-    /// Since the last acknowledgement.
+    /// Time since the last acknowledgement.
     pub waited_ns: i64,
     /// Whether the segment ends where the window ends.
     pub cut: bool,
@@ -175,7 +175,7 @@ impl Message {
 
     #[inline(never)] // with `end`
     fn begin(&mut self, sending: &Sending, gap: i64) {
-        // What waited was queued, unless it is an answer.
+        // Data that waited was queued, unless it is an answer.
         let answers = self.answered && sending.heard;
         let free = sending.room && !sending.released;
         self.vantage = Vantage::between(sending.ahead_ns, sending.behind_ns);
@@ -189,7 +189,8 @@ impl Message {
         }
     }
 
-    /// A segment with `payload` bytes beside `options` is full, and nothing ends behind it in a burst.
+    /// Returns whether a segment with `payload` bytes besides `options` is full, and no message ends after it in a
+    /// burst.
     #[inline]
     pub(crate) fn is_full(&self, payload: u32, options: u32) -> bool {
         self.mss.is_usual(payload, options)
@@ -207,7 +208,7 @@ impl Message {
         self.note(time, payload);
     }
 
-    /// Takes in when a segment with so many bytes was sent.
+    /// Takes in the time of a segment with `payload` bytes.
     #[inline]
     fn note(&mut self, time: i64, payload: u32) {
         self.pace.sent(payload);
@@ -221,8 +222,8 @@ impl Message {
         self.bytes += bytes;
     }
 
-    /// Takes in a gap inside a message; whether what comes behind it was handed over apart. `free`: neither window,
-    /// recovery nor acknowledgement explains it; far from the sender nobody knows.
+    /// Takes in a gap inside a message; returns whether the data after it was handed over separately. `free`: neither
+    /// window, recovery nor acknowledgement explains the gap; far from the sender that is unknown.
     #[inline]
     fn went_on_after(&mut self, gap: i64, free: bool) -> bool {
         if gap <= STOP_NS {
@@ -249,8 +250,8 @@ impl Message {
         why
     }
 
-    /// What a stop of `gap` tells, which neither window, recovery nor the pace so far explains.
-    #[inline(never)] // few segments come behind one
+    /// Returns what a stop of `gap` shows, which neither window, recovery nor the pace so far explains.
+    #[inline(never)] // few segments follow such a stop
     fn pauses(&self, sending: &Sending, gap: i64) -> u8 {
         let beside = self.vantage == Vantage::AtSender;
         let released = beside && sending.released;
@@ -263,7 +264,7 @@ impl Message {
             };
         }
         let behind = self.behind(sending);
-        // What the last acknowledgement let go was here after the flight there and back.
+        // Data that the last acknowledgement released arrives here after a flight there and back.
         let due = match self.vantage {
             Vantage::AtSender => SHORTEST_PAUSE_NS,
             Vantage::Far | Vantage::Unknown => (behind / 4)
@@ -289,7 +290,7 @@ impl Message {
         }
     }
 
-    /// Round trip time from the capture to the sender: none beside it.
+    /// Returns the round trip time from the capture to the sender: 0 beside it.
     fn behind(&self, sending: &Sending) -> i64 {
         match self.vantage {
             Vantage::AtSender => 0,
@@ -297,12 +298,13 @@ impl Message {
         }
     }
 
-    /// What a segment says about an end behind it. `alone`: it was not handed over together with those before it.
+    /// Returns what a segment shows about an end after it. `alone`: it was not handed over together with those before
+    /// it.
     #[inline]
     fn says(&mut self, sending: &Sending, alone: bool) -> u8 {
         let length = sending.length;
         let short = self.mss.is_short(length) && !sending.cut;
-        // A host that sets PUSH at all, sets it where its queue is empty.
+        // A host that sets PUSH at all sets it where its queue is empty.
         if short && (length.push || !self.has(PUSHES)) {
             evidence::SHORT
         } else if length.push && alone && !self.mss.is_several(length) {
@@ -312,12 +314,12 @@ impl Message {
         }
     }
 
-    /// The last segment was short.
+    /// Returns whether the last segment was short.
     pub(crate) fn last_is_short(&self) -> bool {
         self.ending & evidence::SHORT != 0
     }
 
-    /// Largest payload seen often beside `options`, where there is one.
+    /// Returns the largest payload seen often besides `options`, where there is one.
     pub(crate) fn mss(&self, options: u32) -> Option<u32> {
         self.mss.payload(options)
     }
@@ -330,7 +332,7 @@ impl Message {
         self.bits &= !PUSHED;
     }
 
-    /// Tells the message that is being sent, if there is one.
+    /// Reports the message that is being sent, if there is one.
     #[inline]
     pub(crate) fn unfinished(&self, why: u8, ended: &mut Ended<'_>) {
         if self.packets > 0

@@ -2,7 +2,7 @@
 
 /// Below this a segment is taken for short while the MSS is not known: every host accepts as much, RFC 9293 3.7.1.
 const SMALLEST_MSS: u32 = 536;
-/// The longest that is taken for one segment: a jumbo frame's.
+/// The longest single segment: a jumbo frame's.
 const LARGEST_MSS: u32 = 9216;
 
 /// What is known of the MSS of one direction. Lengths are of payload and TCP options together: a segment that
@@ -27,19 +27,19 @@ pub(crate) struct Length {
 }
 
 impl Mss {
-    /// The usual full segment.
+    /// Returns whether it is the usual full segment.
     #[inline]
     pub(crate) fn is_usual(&self, payload: u32, options: u32) -> bool {
         payload + options == u32::from(self.usual)
     }
 
-    /// Largest payload seen often, beside `options`, where there is one.
+    /// Returns the largest payload seen often besides `options`, where there is one.
     #[inline]
     pub(crate) fn payload(&self, options: u32) -> Option<u32> {
         (self.usual > 0).then(|| u32::from(self.usual).saturating_sub(options))
     }
 
-    /// It is longer than one segment may be: several that were captured before they were taken apart.
+    /// Returns whether it is longer than one segment may be: several that were captured before they were divided.
     #[inline]
     pub(crate) fn is_several(&self, length: Length) -> bool {
         let most = match (self.usual, length.accepted) {
@@ -50,7 +50,7 @@ impl Mss {
         length.payload.saturating_add(length.options) > most
     }
 
-    /// Takes in a segment; whether it is no whole number of full ones.
+    /// Takes in a segment; returns whether it is no whole number of full ones.
     #[inline]
     pub(crate) fn is_short(&mut self, length: Length) -> bool {
         // The usual full segment, without a division.
@@ -71,8 +71,8 @@ impl Mss {
         !fills(u32::from(self.usual))
     }
 
-    /// Small messages of one size are no MSS: every host takes longer segments. A segment with PUSH may be a whole
-    /// write, of whatever size; without, more was queued behind it.
+    /// Learns the usual length. Small messages of one size are no MSS: every host takes longer segments. A segment with
+    /// PUSH may be a whole write, of whatever size; without it, more was queued after the segment.
     #[inline]
     fn learn(&mut self, length: Length) {
         let whole = length.payload.saturating_add(length.options);

@@ -3,36 +3,36 @@
 /// How slow a pace may be.
 #[derive(Debug, Clone, Copy)]
 struct Slowest {
-    /// Segments that are spread over a round trip time at least.
+    /// Fewest segments that are spread over a round trip time.
     segments: i64,
-    /// A stop may be as long at any rate.
+    /// A stop may be this long in any case.
     least_ns: i64,
 }
 
-/// The window of a new connection has ten segments (RFC 6928); two of them for what was measured wrongly.
+/// The window of a new connection has ten segments (RFC 6928); two of them allow for errors of measurement.
 const AT_START: Slowest = Slowest {
     segments: 8,
     least_ns: 3_000_000,
 };
-/// Where stops within messages were seen: BBR takes what an application sends now and then for the rate of the path.
+/// Where stops within messages were seen: BBR takes the rate of an application that sends now and then for the path's.
 const LATER: Slowest = Slowest {
     segments: 2,
     least_ns: 8_000_000,
 };
-/// Linux hands over what its pace sends within a millisecond, over a wireless card within 16 ms, but at least two
-/// segments. A stop behind that is as long.
+/// Linux hands over at once what its pace sends within a millisecond, over a wireless card within 16 ms, but at least
+/// two segments. The stop after that is as long.
 const LONGEST_NS: i64 = 16_000_000;
 const LEAST_HANDED_OVER: u64 = 2;
-/// A stop is no longer than so many times what the pace so far explains.
+/// A stop is at most this many times as long as the pace so far explains.
 const MARGIN: u64 = 3;
-/// The sender may be paced, nobody knows how.
+/// The sender may be paced, at an unknown rate.
 const UNKNOWN: u32 = 1;
 
 /// The state of the estimate of one direction's pace.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     /// Typical time that 1024 bytes take between stops inside messages, in nanoseconds: moves towards each by an
-    /// eighth. 0: there was none.
+    /// eighth; 0 before the first.
     kib_ns: u32,
     /// Bytes since the last stop.
     train: u32,
@@ -47,13 +47,13 @@ pub(crate) struct Path {
 }
 
 impl Pace {
-    /// Takes in a segment with so many bytes.
+    /// Takes in a segment with `payload` bytes.
     #[inline]
     pub(crate) fn sent(&mut self, payload: u32) {
         self.train = self.train.saturating_add(payload);
     }
 
-    /// A stop begins anew.
+    /// Notes a stop: the count of bytes begins again.
     #[inline]
     pub(crate) fn stopped(&mut self) {
         self.train = 0;
@@ -75,26 +75,26 @@ impl Pace {
         };
     }
 
-    /// A stop of `gap` is as the stops before it.
+    /// Returns whether a stop of `gap` is like the stops before it.
     #[inline]
     pub(crate) fn explains(&self, gap: i64) -> bool {
         let expected = (u64::from(self.kib_ns) * u64::from(self.train)) >> 10;
         gap as u64 <= MARGIN * expected
     }
 
-    /// A message was ended at a stop of `gap`. If a slow pace makes such stops, they end none from now on.
+    /// Notes that a message was ended at a stop of `gap`. If a slow pace makes such stops, they end none from now on.
     pub(crate) fn doubt(&mut self, path: Path, gap: i64) {
         if gap <= self.longest_stop(path, LATER) {
             self.kib_ns = self.kib_ns.max(UNKNOWN);
         }
     }
 
-    /// A paced sender may stop so long as `gap` behind the bytes since its last stop.
+    /// Returns whether a paced sender may stop for `gap` after the bytes since its last stop.
     pub(crate) fn may_stop(&self, path: Path, gap: i64) -> bool {
         gap <= self.longest_stop(path, self.slowest())
     }
 
-    /// What is sent `gap` behind the bytes since the last stop may have waited for its turn.
+    /// Returns whether data sent `gap` after the bytes since the last stop may have waited for its turn.
     pub(crate) fn may_delay(&self, path: Path, gap: i64) -> bool {
         let waits = path.rtt_ns.saturating_mul(i64::from(self.train));
         gap.saturating_mul(path.full as i64) <= waits / self.slowest().segments

@@ -1,6 +1,6 @@
-//! Tells from round trip times which end of one direction a capture lies beside.
+//! Finds from round trip times which end of one direction a capture lies beside.
 
-/// A capture is beside one end if the RTT to the other is more than so many times that to it.
+/// A capture is beside one end if the RTT to the other end is more than this many times as long.
 const BESIDE: i64 = 4;
 
 /// Which end of a direction is beside the capture.
@@ -14,7 +14,7 @@ pub(crate) enum Vantage {
 }
 
 impl Vantage {
-    /// By the round trip times from the capture to the receiver and back, and to the sender and back.
+    /// Compares the round trip times from the capture to the receiver and back, and to the sender and back.
     pub(crate) fn between(ahead_ns: Option<i64>, behind_ns: Option<i64>) -> Self {
         match (ahead_ns, behind_ns) {
             (Some(ahead), Some(behind)) if ahead / BESIDE > behind => Self::AtSender,
