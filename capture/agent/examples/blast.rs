@@ -1,8 +1,8 @@
 //! Sends equal Ethernet frames from one interface at a fixed rate: the load of `tests/bench/agent.py`.
 //!
-//! `blast IFACE FRAME_BYTES PACKETS_PER_S SECONDS`; frames count without FCS, 0 packets/s is as fast as it can. Every
-//! frame has ethertype 0x88b5 (IEEE 802, local experiments), so that no stack answers, and a number from 0 on (8 bytes,
-//! big endian) behind its header. Prints one line of JSON.
+//! `blast IFACE FRAME_BYTES PACKETS_PER_S SECONDS`; frames are without FCS, 0 packets/s is as fast as it can. Every
+//! frame has ethertype 0x88b5 (IEEE 802, local experiments), so that no stack answers, and after its header a number
+//! from 0 on (8 bytes, big endian). Prints one line of JSON.
 #![allow(unsafe_code)]
 
 use std::error::Error;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 64;
 const HEADER: [u8; 14] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5];
 const NUMBER: std::ops::Range<usize> = HEADER.len()..HEADER.len() + 8;
-/// Shortest sleep: frames go in bursts, as behind a network card that collects interrupts. Waking up for every frame
+/// Shortest sleep: frames go in bursts, as after a network card that collects interrupts. Waking up for every frame
 /// would cost more than sending it.
 const TICK: Duration = Duration::from_micros(500);
 /// A sender that is behind its plan by more than this has reached its limit and forgets the rest.
@@ -53,7 +53,7 @@ struct Plan {
     length: Duration,
 }
 
-/// A packet socket that sends only: protocol 0 receives nothing.
+/// Opens a packet socket that only sends: protocol 0 receives nothing.
 fn open(interface: &str) -> Result<OwnedFd, Box<dyn Error>> {
     let name = CString::new(interface)?;
     // SAFETY: the name is terminated; the descriptor is new and ours; pointers and lengths describe local variables.
@@ -77,7 +77,7 @@ fn open(interface: &str) -> Result<OwnedFd, Box<dyn Error>> {
         let on: libc::c_int = 1;
         let size = mem::size_of::<libc::c_int>() as libc::socklen_t;
         let option = (&raw const on).cast();
-        // Past the queueing discipline: less work per frame, and no queue that could drop. Not vital.
+        // Bypasses the queueing discipline: less work per frame, and no queue that could drop. It may fail.
         libc::setsockopt(
             fd,
             libc::SOL_PACKET,
@@ -114,7 +114,7 @@ fn blast(socket: &OwnedFd, bytes: usize, plan: &Plan) -> (u64, u64, Duration) {
         .collect();
     let (mut sent, mut refused) = (0_u64, 0_u64);
     let begin = Instant::now();
-    // The number of frames that should have been sent runs with the clock from here, moved on by forgotten debt.
+    // The number of frames due runs with the clock from here; forgotten debt moves it on.
     let mut origin = begin;
     while begin.elapsed() < plan.length {
         let mut batch = BATCH;

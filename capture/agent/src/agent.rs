@@ -1,4 +1,4 @@
-//! Turns an interface into recorded packets, from the first after "ready" to the last that came before the signal.
+//! Records the packets of an interface, from the first after "ready" to the last that came before the signal.
 
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -11,15 +11,15 @@ use crate::sys::linux::{self, Signals};
 
 /// Time after which the kernel hands over a part-filled block of the ring.
 pub const BLOCK_TIMEOUT: Duration = Duration::from_millis(20);
-/// The ring counts as empty when nothing came out of it for this long after its inlet was closed.
+/// The ring is taken for empty when nothing came out of it for this long after its inlet was closed.
 const IDLE: Duration = BLOCK_TIMEOUT.saturating_mul(3);
 /// Longest time spent to empty the ring.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
-/// Between a packet on the wire and in the ring lies the kernel's softirq; packets sent before a signal get this time.
+/// Packets sent before a signal get this time to pass the kernel's softirq on their way to the ring.
 const GRACE: Duration = BLOCK_TIMEOUT;
-/// From the closing of the inlet until its last packet is in the ring and counted.
+/// Time from the closing of the inlet until its last packet is in the ring and counted.
 const SETTLE: Duration = Duration::from_millis(4);
-/// A packet that is not here by then does not come any more: from its stamp to the end of its block's time.
+/// A packet comes within this time after its stamp: its block is handed over by then.
 const LATE: Duration = BLOCK_TIMEOUT.saturating_mul(5);
 /// How often everything is made readable on disk.
 const FLUSH_EVERY: Duration = Duration::from_millis(500);
@@ -62,13 +62,13 @@ impl Counters {
 pub struct Outcome {
     /// When the inlet was closed.
     pub end: SystemTime,
-    /// Counters between the two.
+    /// Counters from the start to the end.
     pub totals: Totals,
     /// The signal's name, or what went wrong.
     pub stop_reason: String,
     /// True when it ended for another reason than a signal.
     pub failed: bool,
-    /// Packets that the kernel counted and that did not come out of the ring in time.
+    /// Packets that the kernel counted but that did not leave the ring in time.
     pub unread: u64,
 }
 
@@ -79,13 +79,14 @@ pub struct Agent {
     start: SystemTime,
     /// The kernel's count can be compared with ours: not on a loopback interface, where it counts each packet twice.
     countable: bool,
-    /// Time in which not even half of the ring can fill: so long it is left alone after it was emptied. Waking up for
-    /// every block costs more than reading it.
+    /// Time in which not even half of the ring can fill: it is left alone for this long after it was emptied. Waking up
+    /// for every block costs more than reading it.
     rest: Duration,
 }
 
 impl Agent {
-    /// Starts the capture with a filter, from a ring of this size. Packets that arrived before it was set are thrown away and not counted.
+    /// Starts the capture with a filter, from a ring of this size. Packets that arrived before the filter was set are
+    /// discarded and not counted.
     pub fn start(
         mut capture: Capture,
         filter: &str,
@@ -108,18 +109,18 @@ impl Agent {
         })
     }
 
-    /// When the first packet could be captured.
+    /// Returns when the first packet could be captured.
     pub const fn start_time(&self) -> SystemTime {
         self.start
     }
 
-    /// Counters so far.
+    /// Returns the counters so far.
     pub const fn totals(&self) -> Totals {
         self.counters.totals
     }
 
     /// Records until a signal comes or something fails, then empties the ring. Whenever everything was made readable,
-    /// Calls `tell` with its progress.
+    /// calls `tell` with its progress.
     pub fn run(
         mut self,
         signals: &Signals,
@@ -138,7 +139,7 @@ impl Agent {
         }
     }
 
-    /// Records until there is a reason to stop; true with a reason that is a fault.
+    /// Records until there is a reason to stop; returns it, and whether it is a fault.
     fn record(
         &mut self,
         signals: &Signals,
@@ -146,7 +147,7 @@ impl Agent {
         mut link: Option<&mut Watch>,
         tell: &mut impl FnMut(&Recorder, Totals, Option<&mut Watch>),
     ) -> (String, bool) {
-        // A descriptor below 0 is not waited for.
+        // poll(2) ignores a descriptor below 0.
         let link_fd = link.as_ref().map_or(-1, |link| link.as_raw_fd());
         let mut flushed = Instant::now();
         loop {
@@ -160,7 +161,7 @@ impl Agent {
                     recorder.tick(SystemTime::now() - LATE);
                 }
                 recorder.flush();
-                // Also so that no counter wraps twice between two looks.
+                // Prevents also that a counter wraps twice between two updates.
                 let _ = update(&mut self.counters, &mut self.capture);
                 if let Some(link) = &mut link {
                     link.ask();
@@ -179,7 +180,7 @@ impl Agent {
                     linux::wait([signals.as_raw_fd()], self.rest.min(left)).and_then(|()| {
                         linux::wait([self.capture.fd(), signals.as_raw_fd(), link_fd], left)
                     });
-                // At once, so that the time is right.
+                // Notices are read at once, so that their time is right.
                 if let Some(link) = &mut link {
                     link.look();
                 }
@@ -209,7 +210,7 @@ impl Agent {
                 last = Instant::now();
                 continue;
             }
-            // With the inlet closed the count stands still, and reaching it is the proof that the ring is empty.
+            // With the inlet closed the count stands still, and reaching it proves that the ring is empty.
             let complete = self.countable && closed && self.unread(recorder) == 0;
             if complete || !self.countable && last.elapsed() >= IDLE {
                 break;

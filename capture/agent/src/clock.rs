@@ -1,5 +1,5 @@
-//! Turns what this machine knows about its clock into an entry of the manifest, so that captures of different hosts can
-//! be laid over each other.
+//! Describes this machine's clock in an entry of the manifest, so that captures of different hosts can be laid over
+//! each other.
 
 use std::fs;
 use std::io::Read;
@@ -46,11 +46,11 @@ pub struct State {
 /// Fields of adjtimex(2).
 #[derive(Debug, Clone, Serialize)]
 pub struct Kernel {
-    /// A daemon keeps this clock, and the kernel has not lost faith since.
+    /// A daemon keeps this clock, and the kernel still takes it for synchronised.
     pub synchronised: bool,
     /// Status bits `STA_*`.
     pub status: i32,
-    /// What is still to be slewed, nanoseconds.
+    /// Offset that remains to be slewed, nanoseconds.
     pub offset_ns: i64,
     /// Estimated error, microseconds.
     pub estimated_error_us: i64,
@@ -69,7 +69,7 @@ pub struct Chrony {
     pub reference: String,
     /// Steps from a reference clock.
     pub stratum: u32,
-    /// What is still to be slewed, seconds; positive where this clock is slow.
+    /// Offset that remains to be slewed, seconds; positive where this clock is slow.
     pub system_time_s: f64,
     /// Offset at the last update, seconds.
     pub last_offset_s: f64,
@@ -88,7 +88,7 @@ pub struct Chrony {
 }
 
 impl Clock {
-    /// The clock of this machine, compared with that of `peer`.
+    /// Returns the clock of this machine, compared with that of `peer`.
     pub fn at_start(peer: Option<&str>) -> Self {
         let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
         Self {
@@ -120,7 +120,7 @@ impl State {
         }
     }
 
-    /// Why there is no offset to the peer that was asked for.
+    /// Returns why there is no offset to the requested peer.
     pub fn peer_fault(&self) -> Option<&str> {
         self.peer.as_ref()?.error.as_deref()
     }
@@ -184,7 +184,7 @@ impl Chrony {
     }
 }
 
-/// What `chronyc -c tracking` prints; nothing where it is missing, fails or hangs.
+/// Returns what `chronyc -c tracking` prints; nothing where it is missing, fails or hangs.
 fn chronyc() -> Option<String> {
     let mut child = Command::new("chronyc")
         .args(["-c", "tracking"])

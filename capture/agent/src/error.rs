@@ -1,4 +1,4 @@
-//! Turns what went wrong before anything was captured into one message: what, found, expected, remedy.
+//! Turns an error before the first packet into one message: what, found, expected, remedy.
 
 use std::fmt::Write as _;
 use std::io;
@@ -13,33 +13,33 @@ pub enum Error {
     /// libpcap refused the interface.
     #[error("interface {interface} cannot be captured")]
     Interface {
-        /// The interface asked for.
+        /// The requested interface.
         interface: String,
-        /// What libpcap said.
+        /// The error of libpcap.
         failure: Failure,
     },
     /// The filter is not valid.
     #[error("filter {filter:?} cannot be used")]
     Filter {
-        /// The filter asked for.
+        /// The requested filter.
         filter: String,
-        /// What libpcap said.
+        /// The error of libpcap.
         failure: Failure,
     },
-    /// An output file cannot be made.
+    /// An output file cannot be created.
     #[error("{}: cannot be written", file.display())]
     Output {
         /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The port for --clock-listen cannot be opened.
     #[error("--clock-listen {address} cannot be opened")]
     Listen {
-        /// What was asked for.
+        /// The requested address.
         address: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A call to the kernel failed that normally does not.
@@ -47,7 +47,7 @@ pub enum Error {
     System {
         /// What was attempted.
         action: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -122,7 +122,7 @@ impl Error {
         }
     }
 
-    /// The message for a person: one line, then the details that are known, indented.
+    /// Returns the message for a person: one line, then the details that are known, indented.
     pub fn report(&self) -> String {
         let mut text = format!("error: {self}");
         let (expected, remedy) = self.expected_and_remedy();

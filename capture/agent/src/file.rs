@@ -1,7 +1,8 @@
 //! Turns packets into one pcap file, compressed or not, that is whole when it gets its name.
 //!
 //! Records collect in memory and go to the disk in whole batches. After [`PcapFile::flush`] everything so far can be
-//! read back, also when the process is killed; when writing fails, the file is cut back to that point and closed well.
+//! read back, also when the process is killed; when writing fails, the file is cut back to that point and ended
+//! properly.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -92,7 +93,7 @@ pub struct PcapFile {
     safe_bytes: u64,
     /// Pcap bytes given at the last flush.
     flushed_pcap_bytes: u64,
-    /// A write failed: what lies behind the last flush is in no order.
+    /// A write failed: the bytes after the last flush are incomplete.
     broken: bool,
 }
 
@@ -139,12 +140,12 @@ impl PcapFile {
         self.buffer.extend(&format.link_type.to_ne_bytes());
     }
 
-    /// Size of the pcap so far, before compression.
+    /// Returns the size of the pcap so far, before compression.
     pub const fn pcap_bytes(&self) -> u64 {
         self.pcap_bytes
     }
 
-    /// What the file is called until it is whole, what is safe in it, and its size then.
+    /// Returns the name of the file until it is whole, the packets that are safe in it, and its size with them.
     pub fn so_far(&self) -> Finished {
         Finished {
             file: names::plain(&output::part(&self.path)),
@@ -153,7 +154,7 @@ impl PcapFile {
         }
     }
 
-    /// The most that the file can take on the disk with `more` pcap bytes; exact after a flush.
+    /// Returns the most that the file can take on the disk with `more` pcap bytes; exact after a flush.
     pub const fn bytes_at_most(&self, more: u64) -> u64 {
         match self.sink {
             Sink::Plain(_) => self.pcap_bytes + more,
@@ -166,12 +167,12 @@ impl PcapFile {
         }
     }
 
-    /// What a packet adds to the pcap.
+    /// Returns the bytes that a packet adds to the pcap.
     pub const fn record_bytes(packet: &Packet<'_>) -> u64 {
         RECORD_HEADER_BYTES + packet.bytes.len() as u64
     }
 
-    /// True when no packet was added yet.
+    /// Returns whether no packet was added yet.
     pub const fn is_empty(&self) -> bool {
         self.packets == 0
     }
@@ -212,8 +213,8 @@ impl PcapFile {
         self.mark_safe(0)
     }
 
-    /// Ends the file and gives it its name. Where the last packets could not be written, the file ends before them and
-    /// the error, unless an earlier call has returned it, is returned beside it. `durable`: it is on the disk then.
+    /// Ends the file and gives it its name. If the last packets could not be written, the file ends before them; the
+    /// error is returned too, unless an earlier call has returned it. `durable`: waits until the file is on the disk.
     pub fn finish(mut self, durable: bool) -> io::Result<(Finished, Option<io::Error>)> {
         let lost = if self.broken {
             None

@@ -1,5 +1,5 @@
-//! Finds what an earlier capture by the same name left: one that runs is left alone, of one that was killed nothing is
-//! lost.
+//! Finds files of an earlier capture with the same name: those of a running one are left alone, those of a killed one
+//! are kept.
 
 use std::fs;
 use std::io;
@@ -9,12 +9,12 @@ use flowsweep_common::output;
 
 use crate::names;
 
-/// Keeps the files that a killed capture did not end, and its manifest, by names that no capture has; the old and the
-/// new ones. Fails where a capture runs that writes to files of these names.
+/// Renames the files that a killed capture did not end, and its manifest, to names that no capture has; returns old and
+/// new names. Fails if a running capture writes to files of these names.
 pub fn set_aside(base: &Path, manifest: &Path) -> io::Result<Vec<(PathBuf, PathBuf)>> {
     output::refuse_used(manifest)?;
     let Ok(entries) = fs::read_dir(output::folder_of(base)) else {
-        return Ok(Vec::new()); // to make a file there tells why
+        return Ok(Vec::new()); // creating a file there reports the error
     };
     let found = entries.flatten().map(|entry| entry.file_name());
     let mut found: Vec<PathBuf> = found
@@ -36,7 +36,7 @@ pub fn set_aside(base: &Path, manifest: &Path) -> io::Result<Vec<(PathBuf, PathB
         .collect()
 }
 
-/// Whether a file of this user is there; anything else of that name is reported when it would be replaced.
+/// Returns whether a file of this user is there; anything else of that name is reported when it would be replaced.
 fn is_own(path: &Path) -> bool {
     path.symlink_metadata().is_ok() && output::check(path).is_ok()
 }

@@ -22,13 +22,13 @@ pub struct Limits {
     pub rotate_bytes: Option<u64>,
     /// Longest time in one file.
     pub rotate_time: Option<Duration>,
-    /// Bytes that all files may take on the disk, and what to do then.
+    /// Bytes that all files may take on the disk, and what to do at that bound.
     pub disk: Option<(u64, WhenFull)>,
 }
 
 impl Limits {
-    /// The same where they can be kept, else what is wrong with them and how to put it right. A ring needs at least two
-    /// files in its bound: one that grows while the other can go.
+    /// Returns the limits if they can be kept, else what is wrong with them and how to put it right. A ring needs room
+    /// for at least two files: one grows while the other can be removed.
     pub fn checked(self) -> Result<Self, String> {
         let Some((bytes, WhenFull::RemoveOldest)) = self.disk else {
             return Ok(self);

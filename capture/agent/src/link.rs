@@ -1,5 +1,5 @@
-//! Records changes of an interface for the manifest: a link that is down carries no packets, and the capture
-//! cannot tell that from silence.
+//! Records changes of an interface for the manifest: a link that is down carries no packets, and in the capture that
+//! looks like silence.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::SystemTime;
@@ -15,7 +15,7 @@ const LISTED: usize = 100;
 /// A moment at which the interface went up or down.
 #[derive(Debug, Clone, Serialize)]
 pub struct Change {
-    /// RFC 3339, when the agent heard of it.
+    /// When the agent learned of it, RFC 3339.
     pub time: String,
     /// Up (switched on, with a carrier) from here on, or down.
     pub up: bool,
@@ -80,7 +80,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Follows it from now on.
+    /// Follows `interface` from now on.
     pub fn start(interface: &str) -> Option<Self> {
         let socket = LinkSocket::open(interface).ok()?;
         socket.ask();
@@ -92,7 +92,7 @@ impl Watch {
         })
     }
 
-    /// The history until now; nothing where the interface was always up.
+    /// Returns the history until now; nothing where the interface was always up.
     pub fn take_history(&mut self) -> Option<History> {
         self.ask();
         let history = &self.history;

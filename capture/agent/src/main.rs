@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Captures; true when no packet is missing.
+/// Captures; returns true when no packet is missing.
 fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
     let signals = Signals::catch().map_err(|source| Error::System {
         action: "catching signals",
@@ -137,7 +137,7 @@ fn run(arguments: &Arguments, limits: Limits) -> Result<bool, Error> {
     Ok(complete && written.is_ok())
 }
 
-/// Opens the interface and starts to capture; also the format of the files, and the name of the link type.
+/// Opens the interface and starts to capture; returns also the format of the files and the name of the link type.
 fn start_agent(arguments: &Arguments) -> Result<(Agent, Format, String), Error> {
     let capture = open(arguments)?;
     let (link_type, link_type_name) = capture.link_type();
@@ -158,7 +158,7 @@ fn start_agent(arguments: &Arguments) -> Result<(Agent, Format, String), Error> 
     Ok((agent, format, link_type_name))
 }
 
-/// Renames what a killed capture left in the way of this one.
+/// Renames files of a killed capture that are in the way of this one.
 fn set_leftovers_aside(arguments: &Arguments) -> io::Result<()> {
     for (old, new) in leftovers::set_aside(&arguments.write, &arguments.manifest())? {
         let (old, new) = (old.display(), new.display());
@@ -167,7 +167,7 @@ fn set_leftovers_aside(arguments: &Arguments) -> io::Result<()> {
     Ok(())
 }
 
-/// All that is known before the first packet.
+/// Returns the manifest as far as it is known before the first packet.
 fn describe(arguments: &Arguments, limits: Limits, format: Format, start: SystemTime) -> Manifest {
     Manifest {
         status: Status::Running,
@@ -228,7 +228,7 @@ fn open(arguments: &Arguments) -> Result<Capture, Error> {
     })
 }
 
-/// Once the interface is open, only a filter can be wrong with what was asked for.
+/// Returns the error of a failed start: once the interface is open, only a filter can be wrong.
 fn start_error(arguments: &Arguments, filter: &str, failure: Failure) -> Error {
     if filter.is_empty() {
         let interface = arguments.interface.clone();
@@ -245,7 +245,7 @@ fn since_1970(moment: SystemTime) -> u64 {
     since.as_nanos() as u64
 }
 
-/// The number that files use; libpcap's own differ for raw IP only, among the links that Linux has.
+/// Returns the number that files use; libpcap's own differs for raw IP only, among the links that Linux has.
 const fn file_link_type(link_type: i32) -> u32 {
     const RAW_IP: i32 = 12;
     const FILE_RAW_IP: u32 = 101;
@@ -256,7 +256,7 @@ const fn file_link_type(link_type: i32) -> u32 {
     }
 }
 
-/// True for `lo` and its like.
+/// Returns whether it is `lo` or similar.
 fn is_loopback(interface: &str) -> bool {
     const IFF_LOOPBACK: u32 = 8;
     let flags =

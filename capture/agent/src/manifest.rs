@@ -1,4 +1,4 @@
-//! Turns what was captured, and what was not, into the manifest beside the files.
+//! Writes the manifest beside the files: what was captured, and what was not.
 
 use std::fs::File;
 use std::io;
@@ -22,8 +22,7 @@ use crate::time;
 pub struct Manifest {
     /// Whether the capture has ended, and how.
     pub status: Status,
-    /// When this was written, RFC 3339: a manifest that runs and was not written for a while is of a capture that was
-    /// killed.
+    /// When this was written, RFC 3339: where the status is running and this is a while ago, the capture was killed.
     pub updated: String,
     /// Interface captured from.
     pub interface: String,
@@ -59,7 +58,7 @@ pub struct Manifest {
     pub end: Option<String>,
     /// The signal's name, or what went wrong; null while it runs.
     pub stop_reason: Option<String>,
-    /// Size asked for the kernel's ring, bytes.
+    /// Requested size of the kernel's ring, bytes.
     pub buffer_bytes: u64,
     /// Largest pcap of one file before compression; null without bound.
     pub rotate_bytes: Option<u64>,
@@ -67,7 +66,7 @@ pub struct Manifest {
     pub rotate_time_s: Option<f64>,
     /// The most that the files may take on the disk; null without bound.
     pub max_disk_bytes: Option<u64>,
-    /// What happens then.
+    /// What happens at that bound.
     pub when_full: Option<WhenFull>,
     /// Where the stamps come from.
     pub clock: Clock,
@@ -82,7 +81,7 @@ pub struct Manifest {
     pub libpcap: String,
 }
 
-/// How far a capture is.
+/// The state of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -95,7 +94,7 @@ pub enum Status {
 }
 
 impl Manifest {
-    /// Takes over how far the capture is.
+    /// Updates it to the progress of the capture.
     pub fn follow(&mut self, recorder: &Recorder, totals: Totals) {
         let series = recorder.series();
         let removed = series.removed;
@@ -112,7 +111,7 @@ impl Manifest {
     }
 }
 
-/// Between two states of a running capture lies at least this time.
+/// Shortest time between two writes while a capture runs.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Writing takes at most this share of the time, also when a day's files are listed.
 const SHARE: u32 = 100;
@@ -128,7 +127,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A manifest at this path.
+    /// Returns a journal for a manifest at this path.
     pub fn new(path: PathBuf) -> Self {
         Self {
             reserve: Reserve::beside(&path),
@@ -138,18 +137,18 @@ impl Journal {
         }
     }
 
-    /// The manifest's path.
+    /// Returns the manifest's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// True when a running capture's state should be written again.
+    /// Returns whether a running capture's state should be written again.
     pub fn is_due(&self) -> bool {
         Instant::now() >= self.next
     }
 
-    /// Writes the manifest beside its place and renames it: what is there is always whole. `last`: it is on the disk
-    /// then, too.
+    /// Writes the manifest beside its place and renames it, so that the file is always whole. `last`: waits until it is
+    /// on the disk.
     pub fn write(&mut self, manifest: &Manifest, last: bool) -> io::Result<()> {
         let begin = Instant::now();
         let text = serde_json::to_string_pretty(manifest)? + "\n";

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 /// Suffixes that belong to the kind of file and not to its name, outermost first.
 const SUFFIXES: [&str; 4] = [".zst", ".pcap", ".cap", ".dmp"];
 
-/// True when the file is to be compressed.
+/// Returns whether the file is written compressed.
 pub fn is_compressed(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "zst")
 }
 
-/// `x.pcap.zst` for number 0, then `x-00001.pcap.zst` and so on.
+/// Returns `x.pcap.zst` for number 0, then `x-00001.pcap.zst` and so on.
 pub fn numbered(file: &Path, number: u32) -> PathBuf {
     if number == 0 {
         return file.to_owned();
@@ -19,12 +19,13 @@ pub fn numbered(file: &Path, number: u32) -> PathBuf {
     file.with_file_name(format!("{stem}-{number:05}{suffix}"))
 }
 
-/// `x.capture.json` for `x.pcap.zst`.
+/// Returns `x.capture.json` for `x.pcap.zst`.
 pub fn manifest(file: &Path) -> PathBuf {
     file.with_file_name(format!("{}.capture.json", split(file).0))
 }
 
-/// True for `x.pcap.zst.part`, `x-00001.pcap.zst.part` and so on: what a capture to `x.pcap.zst` has not ended.
+/// Returns true for `x.pcap.zst.part`, `x-00001.pcap.zst.part` and so on: files that a capture to `x.pcap.zst` has not
+/// ended.
 pub fn is_unfinished(file: &Path, other: &Path) -> bool {
     let (stem, suffix) = split(file);
     let name = plain(other);
@@ -39,7 +40,7 @@ pub fn is_unfinished(file: &Path, other: &Path) -> bool {
     })
 }
 
-/// `x.pcap.zst.killed` for `x.pcap.zst.part`, or `.killed-2` and so on where that is taken. It is no capture's name.
+/// Returns `x.pcap.zst.killed` for `x.pcap.zst.part`, or a free `.killed-2` and so on. No capture has such names.
 pub fn killed(file: &Path) -> PathBuf {
     let name = plain(file);
     let name = name.strip_suffix(".part").unwrap_or(&name);
@@ -50,7 +51,7 @@ pub fn killed(file: &Path) -> PathBuf {
         .unwrap_or(first)
 }
 
-/// The file's name without its folder, as text.
+/// Returns the file's name without its folder, as text.
 pub fn plain(file: &Path) -> String {
     file.file_name()
         .unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Turns round trips to another host into the offset between two clocks, in the packets of NTP (RFC 5905, section 7.3):
-//! any NTP server can be the peer, or another agent that runs with --clock-listen.
+//! Measures the offset between two clocks by round trips to another host, in the packets of NTP (RFC 5905, section
+//! 7.3): any NTP server can be the peer, or another agent that runs with --clock-listen.
 
 use std::io;
 use std::net::{ToSocketAddrs, UdpSocket};
@@ -42,14 +42,14 @@ pub struct Comparison {
     pub error: Option<String>,
 }
 
-/// NTP's stamp: seconds in the upper half, 2^-32 s in the lower.
+/// Returns NTP's stamp: seconds in the upper half, 2^-32 s in the lower.
 fn stamp(moment: SystemTime) -> u64 {
     let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     let fraction = (u64::from(since.subsec_nanos()) << 32) / 1_000_000_000;
     ((since.as_secs() + EPOCH_S) << 32) | fraction
 }
 
-/// From stamp to stamp; holds across the turn of NTP's era in 2036.
+/// Returns the time from stamp to stamp; valid across the turn of NTP's era in 2036.
 const fn between_ns(from: u64, to: u64) -> i64 {
     ((to.wrapping_sub(from).cast_signed() as i128 * 1_000_000_000) >> 32) as i64
 }
@@ -86,7 +86,7 @@ pub fn compare(address: &str) -> Comparison {
     comparison
 }
 
-/// Offsets and round trips, nanoseconds.
+/// Returns offsets and round trips, nanoseconds.
 fn round_trips(address: &str) -> io::Result<Vec<(i64, i64)>> {
     let mut candidates = address
         .to_socket_addrs()
@@ -114,14 +114,14 @@ fn round_trips(address: &str) -> io::Result<Vec<(i64, i64)>> {
     Ok(found)
 }
 
-/// The four stamps of RFC 5905, section 8.
+/// Returns the offset and the round trip, from four stamps (RFC 5905, section 8).
 fn round_trip(socket: &UdpSocket) -> io::Result<(i64, i64)> {
     let mut packet = [0; PACKET_BYTES];
     packet[0] = CLIENT;
     let asked = stamp(SystemTime::now());
     write(&mut packet, TRANSMIT, asked);
     socket.send(&packet)?;
-    // Late answers to questions given up are passed over.
+    // Skips late answers to questions that were given up.
     loop {
         let length = socket.recv(&mut packet)?;
         let answered = stamp(SystemTime::now());
@@ -181,7 +181,7 @@ mod tests {
         let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let address = free.expect("a free port").to_string();
         serve(&address).expect("a free port");
-        // Where the machine stands still for `TIMEOUT`, an answer is late: then once more.
+        // If the machine stalls for `TIMEOUT`, an answer is late: then once more.
         let mut tries = (0..5).map(|_| compare(&address));
         let found = tries.find(|found| found.answers == ROUND_TRIPS);
         let found = found.expect("all answers in time");

@@ -1,4 +1,4 @@
-//! Turns the command line into what to capture and where to.
+//! Parses the command line: what to capture and where to.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,7 +84,7 @@ fn parse_buffer(text: &str) -> Result<u64, String> {
 }
 
 impl Arguments {
-    /// What bounds the files.
+    /// Returns the bounds of the files.
     pub fn limits(&self) -> Result<Limits, String> {
         Limits {
             rotate_bytes: self.rotate,
@@ -94,7 +94,7 @@ impl Arguments {
         .checked()
     }
 
-    /// Where the manifest goes.
+    /// Returns the path of the manifest.
     pub fn manifest(&self) -> PathBuf {
         let given = self.manifest.clone();
         given.unwrap_or_else(|| names::manifest(&self.write))

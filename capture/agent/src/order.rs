@@ -7,7 +7,7 @@ use crate::sys::libpcap::Packet;
 
 /// Packets that may still be overtaken by an older one.
 const WINDOW: usize = 64;
-/// Largest step back that is put right; a larger one is a clock that was set, and stays to be seen.
+/// Largest step back that is put right; a larger one means that the clock was set, and stays visible.
 const LARGEST_STEP_S: f64 = 1e-3;
 
 /// Seconds and sub-second part in one word that sorts as they do.
@@ -27,9 +27,9 @@ struct Recent {
 /// Records in memory, sorted within a short window.
 pub struct Ordered {
     bytes: Vec<u8>,
-    /// The latest records: number n stands at place n % WINDOW.
+    /// The latest records: record n is at place n % WINDOW.
     recent: [Recent; WINDOW],
-    /// Records since everything was forgotten.
+    /// Records since the last [`Self::clear`].
     count: usize,
     /// The stamp of the last record.
     last: Stamp,
@@ -38,7 +38,7 @@ pub struct Ordered {
 }
 
 impl Ordered {
-    /// Room for `capacity` bytes; stamps count in `resolution_ns`.
+    /// Reserves `capacity` bytes; stamps are in units of `resolution_ns`.
     pub fn new(capacity: usize, resolution_ns: u32) -> Self {
         Self {
             bytes: Vec::with_capacity(capacity),
@@ -105,7 +105,7 @@ impl Ordered {
         self.bytes[start..].rotate_right(length);
     }
 
-    /// How far a stamp lies before the last one.
+    /// Returns how far a stamp lies before the last one, in seconds.
     fn step_s(&self, stamp: Stamp) -> f64 {
         let part = |shift: u32| {
             f64::from((self.last >> shift) as u32) - f64::from((stamp >> shift) as u32)
@@ -113,17 +113,17 @@ impl Ordered {
         part(32) + part(0) * self.unit_s
     }
 
-    /// Records that a further packet can still overtake.
+    /// Returns how many records a further packet can still overtake.
     fn held(&self) -> usize {
         self.count.min(WINDOW)
     }
 
-    /// Bytes collected.
+    /// Returns the number of bytes collected.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The bytes that no further packet can change, and how many packets come after them.
+    /// Returns the bytes that no further packet can change, and how many packets come after them.
     pub fn settled(&self) -> (&[u8], usize) {
         let held = self.held();
         let end = match held {
@@ -133,7 +133,7 @@ impl Ordered {
         (&self.bytes[..end], held)
     }
 
-    /// Every byte that is held, written or not.
+    /// Returns all bytes in memory, settled or not.
     pub fn all(&self) -> &[u8] {
         &self.bytes
     }

@@ -13,7 +13,7 @@ const UNITS: [(&str, f64); 8] = [
     ("h", 3_600.0),
     ("d", 86_400.0),
 ];
-/// Shorter files than this would be more names than packets.
+/// Shorter periods would make more file names than packets.
 const SHORTEST_S: f64 = 0.1;
 const LONGEST_S: f64 = 366.0 * 86_400.0;
 

@@ -1,4 +1,4 @@
-//! Turns a stream of packets into a series of pcap files within the limits asked for.
+//! Turns a stream of packets into a series of pcap files within the requested limits.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -63,12 +63,12 @@ pub struct Series {
     pub files: Vec<Finished>,
     /// Packets in these files.
     pub packets: u64,
-    /// Files that made room.
+    /// Files that were removed to make room.
     pub removed: Removed,
 }
 
 impl Recorder {
-    /// Creates the first file; `start_ns` is where periods count from, ns since 1970.
+    /// Creates the first file; periods begin at `start_ns`, ns since 1970.
     pub fn create(
         base: PathBuf,
         format: Format,
@@ -95,17 +95,17 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Packets handed in so far.
+    /// Returns the packets handed in so far.
     pub const fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Why no further packet is recorded; packets handed in since are lost.
+    /// Returns why no further packet is recorded; packets handed in since are lost.
     pub const fn halt(&self) -> Option<&Halt> {
         self.halt.as_ref()
     }
 
-    /// Records a packet, in a new file where it does not belong into the current one.
+    /// Records a packet, in a new file where it does not belong in the current one.
     #[inline]
     pub fn write(&mut self, packet: &Packet<'_>) {
         self.taken += 1;
@@ -144,12 +144,12 @@ impl Recorder {
         }
     }
 
-    /// Sees to it that the files take at most `bytes` with a further record.
+    /// Ensures that the files take at most `bytes` with a further record.
     fn keep_bound(&mut self, record: u64, bytes: u64, when_full: WhenFull) -> Result<(), Halt> {
         if self.total_at_most(record) <= bytes {
             return Ok(());
         }
-        // What is compressed takes less than it might.
+        // Compressed bytes take less than they might: a flush shows how many.
         if let Some(file) = &mut self.current {
             file.flush().map_err(Halt::Failed)?;
         }
@@ -166,7 +166,7 @@ impl Recorder {
         self.finished_bytes + current.map_or(0, |file| file.bytes_at_most(record))
     }
 
-    /// Removes the oldest whole file; false when there is none.
+    /// Removes the oldest whole file; returns false when there is none.
     fn remove_oldest(&mut self) -> Result<bool, Halt> {
         let Some(oldest) = self.finished.pop_front() else {
             return Ok(false);
@@ -176,7 +176,7 @@ impl Recorder {
         self.removed.files += 1;
         self.removed.packets += oldest.packets;
         match fs::remove_file(self.base.with_file_name(&oldest.file)) {
-            // Somebody has taken it away: it takes no space here.
+            // Someone else removed it: it takes no space here.
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Halt::Failed(error)),
             _ => Ok(true),
         }
@@ -214,8 +214,9 @@ impl Recorder {
     }
 
     fn rotate(&mut self) -> Result<(), Halt> {
-        // One after the other: two compressors at once would take half as much memory again. Between them the manifest's lock
-        // tells another capture that the files are in use. The disk is not waited for: packets go on coming.
+        // Ends one file before it begins the next: two compressors at once would take half as much memory again. In
+        // between, the manifest's lock shows other captures that the files are in use. It does not wait for the disk:
+        // packets go on coming.
         self.end_current(false).map_err(Halt::Failed)?;
         let path = names::numbered(&self.base, self.next);
         self.current = Some(PcapFile::create(&path, self.format).map_err(Halt::Failed)?);
@@ -249,7 +250,7 @@ impl Recorder {
         self.reserve.release();
     }
 
-    /// Ends the last file. All are on the disk then.
+    /// Ends the last file, and waits until all are on the disk.
     pub fn finish(&mut self) {
         self.reserve.release();
         let ended = self.end_current(true);
@@ -273,7 +274,7 @@ impl Recorder {
         }
     }
 
-    /// What is safe on the disk.
+    /// Returns what is safe on the disk.
     pub fn series(&self) -> Series {
         let unfinished = self.current.as_ref().map(PcapFile::so_far);
         let unfinished_packets = unfinished.as_ref().map_or(0, |file| file.packets);

@@ -8,7 +8,7 @@ use crate::manifest::Manifest;
 use crate::options::Arguments;
 use crate::recorder::Recorder;
 
-/// Prints how it went, and what is missing; true when nothing is.
+/// Prints how it went, and what is missing; returns true when nothing is.
 pub fn report(
     arguments: &Arguments,
     outcome: &Outcome,

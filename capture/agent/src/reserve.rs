@@ -1,4 +1,4 @@
-//! Keeps a little space on a disk free for what must still be written when it is full.
+//! Keeps a little space free for data that must still be written when the disk is full.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -8,7 +8,7 @@ use flowsweep_common::output;
 
 use crate::sys::linux;
 
-/// What a manifest with few files needs.
+/// Bytes that a manifest with few files needs.
 const LEAST_BYTES: u64 = 16 << 10;
 
 /// Space held by a file that has no name: nothing is left of it when the process is killed.
@@ -30,7 +30,7 @@ impl Reserve {
         reserve
     }
 
-    /// Holds at least this much, if the disk has it.
+    /// Reserves at least this much, if the disk has it.
     pub fn grow(&mut self, bytes: u64) {
         if bytes <= self.bytes {
             return;
@@ -39,7 +39,7 @@ impl Reserve {
             .held
             .take()
             .or_else(|| linux::nameless_file(&self.folder).map(File::from).ok());
-        // Twice of what is asked for: files that grow slowly do not come back each time.
+        // Twice the request, so that files that grow slowly do not ask each time.
         if let Some(file) = file
             && linux::allocate(file.as_raw_fd(), bytes * 2).is_ok()
         {

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The moment in UTC, such as 2024-02-29T12:00:00.000000001Z. Moments before 1970 count as 1970.
+/// Returns the moment in UTC, such as 2024-02-29T12:00:00.000000001Z. Moments before 1970 become 1970.
 pub fn rfc3339(moment: SystemTime) -> String {
     let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs();
@@ -16,7 +16,7 @@ pub fn rfc3339(moment: SystemTime) -> String {
     )
 }
 
-/// Year, month and day of a number of days since 1970-01-01.
+/// Returns year, month and day of a number of days since 1970-01-01.
 ///
 /// Years are counted from 1 March, so that the leap day is the last of a year, and in eras of 400 years, which all have
 /// 146,097 days.

@@ -26,7 +26,7 @@ impl Folder {
         Self(folder)
     }
 
-    /// Names and sizes of what is on the disk.
+    /// Returns names and sizes of the files on the disk.
     fn files(&self) -> Vec<(String, u64)> {
         let entries = fs::read_dir(&self.0).expect("folder");
         let mut files: Vec<_> = entries
@@ -57,7 +57,7 @@ fn recorder(folder: &Path, name: &str, limits: Limits) -> Recorder {
     Recorder::create(folder.join(name), FORMAT, limits, start_ns).expect("created")
 }
 
-/// A packet this long after the start, with bytes that compress badly.
+/// Records a packet this long after the start, with bytes that compress badly.
 fn record(recorder: &mut Recorder, after: Duration) {
     let mut word = after.as_nanos() as u64 | 1;
     let bytes: [u8; 96] = std::array::from_fn(|_| {

@@ -7,11 +7,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
 
 const LINK_GROUP: u32 = 1;
-/// Sizes of struct nlmsghdr and of struct ifinfomsg behind it, which attributes follow.
+/// Sizes of struct nlmsghdr and of the struct ifinfomsg after it, which attributes follow.
 const HEADER_BYTES: usize = 16;
 const LINK_BYTES: usize = 16;
 const ATTRIBUTE_BYTES: usize = 4;
-/// How often the carrier was lost since the interface was made: `linux/if_link.h`.
+/// How often the carrier was lost since the interface was created: `linux/if_link.h`.
 const CARRIER_DOWN_COUNT: u16 = 48;
 /// The interface is switched on, and there is a carrier. `IFF_RUNNING` shows the latter too, up to a second late.
 const UP_FLAGS: u32 = (libc::IFF_UP | libc::IFF_LOWER_UP) as u32;
@@ -58,7 +58,7 @@ impl LinkSocket {
         }
     }
 
-    /// Asks how the interface is now; the answer is the last of the next [`Self::states`].
+    /// Asks for the present state; the answer is the last of the next [`Self::states`].
     pub fn ask(&self) {
         let length = (HEADER_BYTES + LINK_BYTES) as u32;
         let mut request = [0; HEADER_BYTES + LINK_BYTES];
@@ -66,7 +66,7 @@ impl LinkSocket {
         request[4..6].copy_from_slice(&libc::RTM_GETLINK.to_ne_bytes());
         request[6..8].copy_from_slice(&(libc::NLM_F_REQUEST as u16).to_ne_bytes());
         request[HEADER_BYTES + 4..HEADER_BYTES + 8].copy_from_slice(&self.index.to_ne_bytes());
-        // SAFETY: the pointer and the length describe `request`. An error is an answer that does not come.
+        // SAFETY: the pointer and the length describe `request`. If it fails, no answer comes.
         unsafe {
             let fd = self.socket.as_raw_fd();
             libc::send(fd, request.as_ptr().cast(), request.len(), 0);

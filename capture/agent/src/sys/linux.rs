@@ -1,4 +1,4 @@
-//! Turns signals into a descriptor, waiting into a function, closes a socket's inlet, and asks the kernel for its clock.
+//! Wraps Linux calls: signals as a descriptor, waiting, closing a socket's inlet, disk space, the kernel's clock.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -44,7 +44,7 @@ impl Signals {
         }
     }
 
-    /// The name of one pending signal.
+    /// Returns the name of one pending signal.
     pub fn take(&self) -> Option<&'static str> {
         let mut information = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let length = mem::size_of::<libc::signalfd_siginfo>();
@@ -90,7 +90,7 @@ pub fn wait<const N: usize>(descriptors: [RawFd; N], timeout: Duration) -> io::R
     }
 }
 
-/// Lets no further packet into a packet socket, without libpcap knowing: it would apply a filter set through it to the
+/// Lets no further packet into a packet socket, bypassing libpcap: that would apply a filter set through it to the
 /// packets that wait in the ring as well.
 pub fn close_inlet(socket: RawFd) -> io::Result<()> {
     let mut reject = libc::sock_filter {
@@ -116,7 +116,7 @@ pub fn close_inlet(socket: RawFd) -> io::Result<()> {
     check(result).map(drop)
 }
 
-/// A file without a name in this folder, which is gone when it is closed.
+/// Creates a file without a name in this folder, which is gone when it is closed.
 pub fn nameless_file(folder: &Path) -> io::Result<OwnedFd> {
     let name = CString::new(folder.as_os_str().as_bytes())?;
     let flags = libc::O_TMPFILE | libc::O_WRONLY | libc::O_CLOEXEC;
@@ -127,14 +127,14 @@ pub fn nameless_file(folder: &Path) -> io::Result<OwnedFd> {
     }
 }
 
-/// Everything that was written to the file system of this folder is on its disk.
+/// Waits until everything written to the file system of this folder is on its disk.
 pub fn sync_file_system(folder: &Path) -> io::Result<()> {
     let folder = File::open(folder)?;
     // SAFETY: the descriptor is open.
     check(unsafe { libc::syncfs(folder.as_raw_fd()) }).map(drop)
 }
 
-/// Takes space on the disk for a file.
+/// Reserves space on the disk for a file.
 pub fn allocate(file: RawFd, bytes: u64) -> io::Result<()> {
     // SAFETY: the call takes numbers only. The function returns the error instead of setting errno.
     match unsafe { libc::posix_fallocate(file, 0, bytes.cast_signed()) } {
@@ -143,7 +143,7 @@ pub fn allocate(file: RawFd, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// What the kernel knows about its clock, by adjtimex(2), and whether it holds itself to be synchronised.
+/// Returns the kernel's view of its clock, by adjtimex(2), and whether it takes it for synchronised.
 pub fn kernel_clock() -> io::Result<(libc::timex, bool)> {
     // SAFETY: all zero is a valid structure, which asks and changes nothing; the kernel fills it.
     unsafe {

@@ -25,12 +25,12 @@ pub mod code {
     pub const PROMISCUOUS_DENIED: i32 = -11;
 }
 
-/// What libpcap said when a call failed.
+/// The error of a failed call of libpcap.
 #[derive(Debug)]
 pub struct Failure {
     /// Its code; see [`code`].
     pub code: i32,
-    /// Its words.
+    /// Its text.
     pub message: String,
 }
 
@@ -99,13 +99,13 @@ unsafe fn words(text: *const c_char) -> String {
     text.to_string_lossy().trim().to_owned()
 }
 
-/// The version of libpcap.
+/// Returns the version of libpcap.
 pub fn version() -> String {
     // SAFETY: a static string.
     unsafe { words(raw::pcap_lib_version()) }
 }
 
-/// Text with a zero byte names nothing that exists.
+/// Returns a C string; text with a zero byte names nothing that exists.
 fn terminated(text: &str) -> Result<CString, Failure> {
     CString::new(text).map_err(|_| Failure {
         code: code::NO_SUCH_DEVICE,
@@ -147,12 +147,12 @@ impl Capture {
         Ok(capture)
     }
 
-    /// The descriptor to wait for.
+    /// Returns the descriptor to wait for.
     pub const fn fd(&self) -> RawFd {
         self.fd
     }
 
-    /// Nanoseconds per unit of [`Packet::fraction`].
+    /// Returns the nanoseconds per unit of [`Packet::fraction`].
     pub fn resolution_ns(&self) -> u32 {
         // SAFETY: the handle is active.
         if unsafe { raw::pcap_get_tstamp_precision(self.handle) } == PRECISION_NANO {
@@ -162,7 +162,7 @@ impl Capture {
         }
     }
 
-    /// libpcap's number of the link-layer header, and its name.
+    /// Returns libpcap's number of the link-layer header, and its name.
     pub fn link_type(&self) -> (i32, String) {
         // SAFETY: the handle is active; the name is a static string or null.
         unsafe {
@@ -235,7 +235,7 @@ impl Capture {
         Ok(count as u64)
     }
 
-    /// Counters so far.
+    /// Returns the counters so far.
     pub fn statistics(&mut self) -> Result<Statistics, Failure> {
         let mut raw = RawStatistics::default();
         // SAFETY: the handle is active, the pointer valid.
