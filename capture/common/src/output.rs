@@ -1,9 +1,9 @@
 //! Creates files that appear whole or not at all, and that belong to this user alone.
 //!
-//! The folder may be one in which everybody may make files. A new file is opened exclusively, so that no link is
-//! followed. What has its name already is replaced only if it is a file of this user; anything else is an error of kind
-//! [`io::ErrorKind::AlreadyExists`], and stays as it is. So does a file to which another process writes, which is one
-//! of kind [`io::ErrorKind::ResourceBusy`]: whoever writes has it locked.
+//! Everybody may be allowed to create files in the folder. A new file is opened exclusively, so that no link is
+//! followed. An existing file is replaced only if it belongs to this user; anything else stays as it is, and is an
+//! error of kind [`io::ErrorKind::AlreadyExists`]. So does a file that another process writes, which is an error of
+//! kind [`io::ErrorKind::ResourceBusy`]: the writer has it locked.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 
 use crate::sys;
 
-/// The name of a file that is not whole yet.
+/// Returns the name of a file that is not whole yet.
 pub fn part(file: &Path) -> PathBuf {
     let mut name = OsString::from(file.as_os_str());
     name.push(".part");
     name.into()
 }
 
-/// The folder that a file is in.
+/// Returns the folder that a file is in.
 pub fn folder_of(file: &Path) -> PathBuf {
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -28,7 +28,7 @@ pub fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// Fails unless nothing has this name, or a file of this user, which may be replaced.
+/// Fails unless the name is free, or that of a file of this user, which may be replaced.
 pub fn check(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(found) => check_found(path, &found),
@@ -55,7 +55,7 @@ fn check_found(path: &Path, found: &Metadata) -> io::Result<()> {
     Err(taken(path, found, what))
 }
 
-/// Fails unless it is of this user.
+/// Fails unless the file belongs to this user.
 pub fn check_owner(path: &Path, found: &Metadata) -> io::Result<()> {
     if found.uid() == sys::user() {
         return Ok(());
@@ -72,7 +72,7 @@ fn taken(path: &Path, found: &Metadata, what: &str) -> io::Error {
     io::Error::new(ErrorKind::AlreadyExists, text)
 }
 
-/// Fails where another process writes to the file of this name.
+/// Fails if another process writes to the file of this name.
 pub fn refuse_used(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options
@@ -90,7 +90,7 @@ fn used(path: &Path) -> io::Error {
     io::Error::new(ErrorKind::ResourceBusy, text)
 }
 
-/// A new file, in place of one of this user. The umask takes away from `mode`. It is locked while it is open.
+/// Creates a file, in place of one of this user. The umask restricts `mode`. The file is locked while it is open.
 pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     match path.symlink_metadata() {
         Ok(found) => {
@@ -103,7 +103,7 @@ pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     }
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).mode(mode).open(path)?;
-    // In the moment before it was locked another process may have taken it for a dead one's.
+    // Before it was locked, another process may have taken it for a dead one's.
     let is_here = |found: Metadata| Ok(same(&found, &file.metadata()?));
     if sys::lock(&file) && path.symlink_metadata().and_then(is_here)? {
         return Ok(file);
@@ -115,15 +115,15 @@ fn same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Gives a file its name, in place of one of this user. Between the look and the renaming, others can put something
-/// there only where nothing was, and it is a name in the folder that they lose then: nothing is followed.
+/// Gives a file its name, in place of one of this user. Between the check and the renaming, others can create something
+/// there only if the name was free, and then they only lose that name: no link is followed.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     check(to)?;
     fs::rename(from, to)
 }
 
-/// Writes a file under its name with `.part` added, then renames it. `durable`: it is on the disk then. While what it
-/// returns is open, other processes see that the file is in use.
+/// Writes a file under its name with `.part` added, then renames it. `durable`: waits until it is on the disk. While
+/// the returned file is open, other processes see that it is in use.
 pub fn write(path: &Path, text: &str, durable: bool) -> io::Result<File> {
     check(path)?;
     let part = part(path);
@@ -144,7 +144,7 @@ pub fn write(path: &Path, text: &str, durable: bool) -> io::Result<File> {
     Ok(file)
 }
 
-/// The names in a folder are on the disk.
+/// Waits until the names in a folder are on the disk.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
         // Some file systems cannot, and need not.
@@ -199,7 +199,7 @@ mod tests {
         drop(first);
         refuse_used(&path).expect("free");
         let second = create(&path, 0o600).expect("created");
-        // By another name it is used as well.
+        // Under another name it is in use as well.
         fs::rename(&path, folder.0.join("b")).expect("renamed");
         refuse_used(&path).expect("nothing there");
         refuse_used(&folder.0.join("b")).expect_err("refused");
@@ -226,7 +226,7 @@ mod tests {
         let _listener = UnixListener::bind(&socket).expect("socket");
         fs::create_dir(&inner).expect("folder");
         for path in [link, dangling, socket, inner] {
-            // At its place, and by the name that it has until it is whole.
+            // At its place, and under the name that it has until it is whole.
             let named = folder.0.join("a");
             let kinds = [
                 check(&path).expect_err("refused"),

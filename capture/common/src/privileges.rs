@@ -6,13 +6,13 @@ use std::path::Path;
 
 use crate::sys::{self, Identity};
 
-/// `CAP_DAC_OVERRIDE` of linux/capability.h: write whatever the permissions of files say.
+/// `CAP_DAC_OVERRIDE` of linux/capability.h: write to files whatever their permissions.
 const DAC_OVERRIDE: u64 = 1 << 1;
 
-/// Under `sudo`, becomes the user who called it, if that user may write into all of the folders: the files are theirs
-/// then, and made with their rights. False where this process stays what it is.
+/// Under `sudo`, becomes the user who called it, if that user may write into all of the folders: then the files are
+/// theirs, and created with their rights. Returns false if this process stays what it is.
 ///
-/// To be called after everything that needs root was opened, and before other threads start.
+/// Call it after everything that needs root was opened, and before other threads start.
 pub fn become_sudo_user(folders: &[&Path]) -> io::Result<bool> {
     let number = |name| env::var(name).ok().and_then(|text| text.parse().ok());
     let (Some(user), Some(group)) = (number("SUDO_UID"), number("SUDO_GID")) else {
@@ -39,8 +39,8 @@ pub fn become_sudo_user(folders: &[&Path]) -> io::Result<bool> {
 }
 
 /// Drops every capability of this thread, for good and for all programs that it starts. Root that writes into a folder
-/// of somebody else keeps `CAP_DAC_OVERRIDE`, without which no file could be renamed or begun there. Returns the names
-/// of what was kept. To be called before other threads start: capabilities belong to threads.
+/// of somebody else keeps `CAP_DAC_OVERRIDE`, without which it could not rename or create files there. Returns the
+/// names of those that were kept. Call it before other threads start: capabilities belong to threads.
 pub fn drop_all(folders: &[&Path]) -> io::Result<Vec<&'static str>> {
     sys::set_no_new_privileges()?;
     let usable = sys::permitted()?;

@@ -37,26 +37,26 @@ fn terminated(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }
 
-/// Locks an open file; false if another process has it locked. A file system without locks cannot show that.
+/// Locks an open file; returns false if another process has it locked. A file system without locks cannot show that.
 pub fn lock(file: &File) -> bool {
     // SAFETY: the descriptor is open.
     let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
     result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::WouldBlock
 }
 
-/// The user whose rights are in effect.
+/// Returns the user whose rights are in effect.
 pub fn user() -> u32 {
     // SAFETY: no arguments.
     unsafe { libc::geteuid() }
 }
 
-/// Whether the process was started as root.
+/// Returns whether the real and the effective user are root.
 pub fn is_root() -> bool {
     // SAFETY: no arguments.
     unsafe { libc::getuid() == 0 && libc::geteuid() == 0 }
 }
 
-/// True when files can be made and renamed in the folder with the rights that are in effect.
+/// Returns whether files can be created and renamed in the folder with the rights in effect.
 pub fn is_writable(folder: &Path) -> bool {
     let Ok(name) = terminated(folder.as_os_str()) else {
         return false;
@@ -66,7 +66,7 @@ pub fn is_writable(folder: &Path) -> bool {
     unsafe { libc::faccessat(libc::AT_FDCWD, name.as_ptr(), mode, libc::AT_EACCESS) == 0 }
 }
 
-/// The capabilities that this thread could use.
+/// Returns the capabilities that this thread could use.
 pub fn permitted() -> io::Result<u64> {
     let mut header = Header {
         version: VERSION,
@@ -93,7 +93,7 @@ pub fn set_capabilities(effective: u64, permitted: u64) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_capset, &raw mut header, words.as_ptr()) })
 }
 
-/// Keeps programs that this thread starts from gaining rights by their files (set-user-ID, capabilities).
+/// Prevents programs that this thread starts from gaining rights by their files (set-user-ID, capabilities).
 pub fn set_no_new_privileges() -> io::Result<()> {
     // SAFETY: these options take numbers only.
     unsafe {
@@ -110,7 +110,7 @@ pub fn set_no_new_privileges() -> io::Result<()> {
     Ok(())
 }
 
-/// A user with the groups that he has.
+/// A user, with group and name.
 #[derive(Debug)]
 pub struct Identity {
     pub user: libc::uid_t,
@@ -118,9 +118,9 @@ pub struct Identity {
     pub name: Option<String>,
 }
 
-/// Supplementary groups of this process.
+/// Returns the supplementary groups of this process.
 pub fn groups() -> io::Result<Vec<libc::gid_t>> {
-    // SAFETY: with a size of 0 nothing is written; the second call has room for what the first told.
+    // SAFETY: with a size of 0 nothing is written; the second call has room for the count of the first.
     unsafe {
         let count = libc::getgroups(0, ptr::null_mut());
         check(count.into())?;
@@ -130,13 +130,13 @@ pub fn groups() -> io::Result<Vec<libc::gid_t>> {
     }
 }
 
-/// Sets the rights in effect to those of a user; root's can be had back by [`as_root`].
+/// Sets the rights in effect to those of a user; [`as_root`] restores root's.
 pub fn as_user(identity: &Identity) -> io::Result<()> {
     let name = identity
         .name
         .as_deref()
         .and_then(|name| CString::new(name).ok());
-    // SAFETY: the name is terminated, the list has the length that is given.
+    // SAFETY: the name is terminated, the list has the given length.
     unsafe {
         let known = name.is_some_and(|name| libc::initgroups(name.as_ptr(), identity.group) == 0);
         if !known {
@@ -168,7 +168,7 @@ pub fn become_user(identity: &Identity) -> io::Result<()> {
     }
 }
 
-/// The signal that this process gets when its parent dies; 0 for none.
+/// Returns the signal that this process gets when its parent dies; 0 for none.
 pub fn death_signal() -> io::Result<libc::c_int> {
     let mut signal: libc::c_int = 0;
     // SAFETY: a pointer to a number that the kernel fills.
@@ -176,7 +176,7 @@ pub fn death_signal() -> io::Result<libc::c_int> {
     Ok(signal)
 }
 
-/// Sets it again: the kernel forgets it whenever the user or the group changes.
+/// Sets that signal again: the kernel forgets it whenever the user or the group changes.
 pub fn set_death_signal(signal: libc::c_int) -> io::Result<()> {
     // SAFETY: numbers only.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal) }.into())

@@ -1,9 +1,9 @@
 //! Awari: boards, moves and their numbers.
 //!
-//! A board is seen by who moves: pits 0 to 5 are the mover's, 6 to 11 the opponent's. Stones are
-//! sown one by one into the following pits, never into the one they come from. If the last falls
-//! into an opponent's pit that then holds 2 or 3, these are captured, and so backwards without a
-//! gap. Who can must leave the opponent a stone to move with.
+//! A board is seen by the player to move: pits 0 to 5 are that player's, 6 to 11 the opponent's. Stones are sown one by
+//! one into the following pits, never into the one they come from. If the last falls into an opponent's pit that then
+//! has 2 or 3, these are captured, and so backwards without a gap. A player who can must leave the opponent a stone to
+//! move with.
 
 pub mod abi;
 pub mod database;
@@ -32,7 +32,7 @@ pub struct Outcome {
 /// What a player can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moves {
-    /// The game is over; what the mover gets, less what the opponent gets.
+    /// The game is over: the mover's stones minus the opponent's.
     Over(i8),
     /// At least one move.
     Some(Vec<Outcome>),
@@ -56,12 +56,12 @@ const fn binomials() -> [[u32; PITS]; MAX_STONES + PITS] {
 /// `BINOMIALS[n][k]`: n over k.
 const BINOMIALS: [[u32; PITS]; MAX_STONES + PITS] = binomials();
 
-/// The number of boards with this many stones.
+/// Returns the number of boards with this many stones.
 pub fn boards(stones: usize) -> u32 {
     BINOMIALS[stones + PITS - 1][PITS - 1]
 }
 
-/// The number of a board among those with as many stones.
+/// Returns the number of a board among those with as many stones.
 pub fn number(board: &Board) -> u32 {
     let mut stones = 0;
     (0..PITS - 1)
@@ -72,7 +72,7 @@ pub fn number(board: &Board) -> u32 {
         .sum()
 }
 
-/// The board of a number.
+/// Returns the board of a number.
 pub fn board(mut number: u32, stones: usize) -> Board {
     let mut board = [0; PITS];
     let mut above = stones + PITS - 1;
@@ -95,7 +95,7 @@ fn turned(board: &Board) -> Board {
     other
 }
 
-/// The move from a pit, if it is legal.
+/// Returns the move from a pit, if it is legal.
 pub fn play(board: &Board, pit: usize) -> Option<Outcome> {
     let stones = board[pit];
     if stones == 0 {
@@ -127,7 +127,7 @@ pub fn play(board: &Board, pit: usize) -> Option<Outcome> {
     })
 }
 
-/// All moves, or how the game has ended.
+/// Returns all moves, or how the game has ended.
 pub fn moves(board: &Board) -> Moves {
     let found: Vec<Outcome> = (0..HALF).filter_map(|pit| play(board, pit)).collect();
     if !found.is_empty() {

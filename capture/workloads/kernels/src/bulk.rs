@@ -1,9 +1,9 @@
-//! Reliable transfer over UDP at a controlled rate, as in `LambdaStream` (EVL; He, Leigh, Yu and
-//! others, 2005), and plain UDP beside it.
+//! Reliable transfer over UDP at a controlled rate, as in `LambdaStream` (EVL; He, Leigh, Yu and others, 2005), and
+//! plain UDP.
 //!
-//! The rate follows the interval in which packets arrive: if it is longer than the interval in
-//! which they were sent, the path is filling up. Single losses do not change the rate; what is
-//! lost is reported by the receiver and sent again.
+//! The rate follows the interval in which packets arrive: if it is longer than the interval in which they were sent,
+//! the path is filling up. Single losses do not change the rate; the receiver reports lost blocks, which are sent
+//! again.
 
 pub mod abi;
 pub mod rate;
@@ -23,12 +23,12 @@ pub enum Place<'a> {
     Source(&'a [u8]),
     /// A buffer to fill.
     Target(&'a mut [u8]),
-    /// Files, read or written at once at any place: one after the other, they are the content.
+    /// Files, read or written directly at any place: one after the other, they form the content.
     Disk(Files),
 }
 
 impl Place<'_> {
-    /// Bytes of the whole transfer.
+    /// Returns the bytes of the whole transfer.
     pub fn len(&self) -> usize {
         match self {
             Self::Source(bytes) => bytes.len(),
@@ -37,7 +37,7 @@ impl Place<'_> {
         }
     }
 
-    /// Whether there is nothing to transfer.
+    /// Returns whether there is nothing to transfer.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -64,7 +64,7 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Puts file number `part` on the disk, if the place has files.
+    /// Waits until file number `part` is on the disk, if the place has files.
     fn sync(&mut self, part: usize) -> io::Result<()> {
         match self {
             Self::Disk(files) => files.open[part].sync_data(),
@@ -82,7 +82,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// `length` bytes in all, in pieces as `pieces` has them.
+    /// Takes files of `length` bytes in all, which [`piece_bytes`] divides among them.
     pub fn new(open: Vec<File>, length: usize) -> Self {
         let each = piece_bytes(length, open.len());
         Self { open, length, each }
@@ -107,7 +107,7 @@ impl Files {
     }
 }
 
-/// Bytes of each of `pieces` pieces of a content; the last one may be shorter.
+/// Returns the bytes of each of `pieces` pieces of a content; the last one may be shorter.
 pub fn piece_bytes(length: usize, pieces: usize) -> usize {
     length.div_ceil(pieces.max(1)).max(1)
 }
@@ -118,8 +118,7 @@ pub fn piece_bytes(length: usize, pieces: usize) -> usize {
 pub struct Span {
     /// When the first of its packets arrived.
     pub first_ns: u64,
-    /// When it and all pieces before it were there, on the disk if they go there; 0 for a piece
-    /// that never was.
+    /// When it and all pieces before it were complete, on the disk if they go there; 0 for a piece that never was.
     pub whole_ns: u64,
 }
 
@@ -145,7 +144,7 @@ pub struct Counts {
     pub lowered: u64,
     /// The last rate, in bit/s of UDP payload.
     pub rate_bit_s: u64,
-    /// Time until all was there (receiver) or known to be there (sender).
+    /// Time until all data was there (receiver) or known to be there (sender).
     pub elapsed_ns: u64,
 }
 
@@ -160,7 +159,7 @@ mod tests {
     /// depend on it are tried again, and their tests run alone (`make test-alone`).
     const TRIES: usize = 10;
 
-    /// A sender and a receiver on loopback; a relay in between loses every n-th data packet.
+    /// Runs a sender and a receiver on loopback; a relay in between loses every n-th data packet.
     fn transfer(bytes: usize, lose_every: usize, reliable: bool) -> (Vec<u8>, Vec<u8>, Counts) {
         let data: Vec<u8> = (0..bytes).map(|i| ((i * i) >> 3) as u8).collect();
         let make = || UdpSocket::bind("127.0.0.1:0").unwrap();

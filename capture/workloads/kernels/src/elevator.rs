@@ -8,7 +8,7 @@ pub mod abi;
 pub mod reference;
 pub mod search;
 
-/// Floors and persons fit into 4 and 6 bits per person of a state.
+/// A person takes 6 bits of a state, 4 of them for the floor.
 pub const MAX_FLOORS: u8 = 16;
 /// See [`MAX_FLOORS`].
 pub const MAX_PERSONS: u8 = 6;
@@ -18,7 +18,7 @@ const MASK: u64 = (1 << STATE_BITS) - 1;
 const CAB: u32 = 36;
 const UP: u64 = 1 << 40;
 const OPEN: u64 = 1 << 41;
-/// The automaton's accepting state: the first person waits and shall never ride.
+/// The automaton's accepting state: the first person waits and will never ride.
 const ACCEPTING: u64 = 1 << 42;
 
 const IDLE: u64 = 0;
@@ -36,7 +36,7 @@ pub struct Elevator {
     pub clever: bool,
 }
 
-/// A scrambled number of the same 48 bits, different for different states.
+/// Scrambles a state into a number of the same 48 bits, different for different states.
 pub fn mix(state: u64) -> u64 {
     let x = (state ^ (state >> 24)).wrapping_mul(0x9E37_79B9_7F4A_7C15) & MASK;
     let x = (x ^ (x >> 24)).wrapping_mul(0xC2B2_AE3D_27D4_EB4F) & MASK;
@@ -44,26 +44,26 @@ pub fn mix(state: u64) -> u64 {
 }
 
 impl Elevator {
-    /// Whether states can be encoded.
+    /// Returns whether states can be encoded.
     pub fn is_possible(&self) -> bool {
         (2..=MAX_FLOORS).contains(&self.floors) && (1..=MAX_PERSONS).contains(&self.persons)
     }
 
-    /// Everybody idle, spread over the floors; the cab below, doors closed.
+    /// Returns the initial state: everybody idle, spread over the floors; the cab below, doors closed.
     pub fn initial(&self) -> u64 {
         (0..self.persons).fold(UP, |state, person| {
             with_person(state, person, IDLE, u64::from(person % self.floors))
         })
     }
 
-    /// Whether infinitely many visits of this state violate the property.
+    /// Returns whether infinitely many visits of this state violate the property.
     pub fn is_accepting(state: u64) -> bool {
         state & ACCEPTING != 0
     }
 
-    /// The place of an accepting state in the order that the search uses; never 0.
+    /// Returns the place of an accepting state in the order that the search uses; never 0.
     ///
-    /// The nearer the cab is on its tour to the first person, the later: so few rounds remain.
+    /// The nearer the cab is on its tour to the first person, the later the place, so that few rounds are needed.
     pub fn order(&self, state: u64) -> u64 {
         let (cab, floor) = (cab(state), person(state, 0).1);
         let top = u64::from(self.floors) - 1;

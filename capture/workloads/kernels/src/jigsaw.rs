@@ -1,8 +1,7 @@
-//! A square jigsaw puzzle and its first piece to every way of completing it.
+//! Finds every way to complete a square jigsaw puzzle from its first piece.
 //!
-//! A piece has an edge on each side: a colour and whether it bulges, as a number and its sign. Two
-//! edges fit if their sum is 0. Pieces may be turned. Places are filled row by row; what lies on a
-//! place is `4 * piece + quarter turns clockwise`.
+//! A piece has an edge on each side: a colour and whether it bulges, as a number and its sign. Two edges fit if their
+//! sum is 0. Pieces may be turned. Places are filled row by row; a laid piece is `4 * piece + quarter turns clockwise`.
 
 pub mod abi;
 
@@ -39,7 +38,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search over `side * side` pieces; None if the side is impossible or the pieces too few.
+    /// Creates a search over `side * side` pieces; none if the side is impossible or the pieces too few.
     pub fn new(side: usize, pieces: &[[i16; 4]]) -> Option<Self> {
         if !(1..=MAX_SIDE).contains(&side) || pieces.len() != side * side {
             return None;
@@ -76,7 +75,7 @@ impl Search {
         })
     }
 
-    /// Lays the first piece; false if there is no such piece.
+    /// Lays the first piece; returns false if there is no such piece.
     pub fn start(&mut self, first: u16) -> bool {
         if usize::from(first) >= self.edges.len() {
             return false;
@@ -89,7 +88,7 @@ impl Search {
         true
     }
 
-    /// The longest row of pieces that was laid since the start.
+    /// Returns the longest row of pieces that was laid since the start.
     pub fn deepest(&self) -> &[u16] {
         &self.deepest
     }
@@ -116,7 +115,7 @@ impl Search {
         progress
     }
 
-    /// The next unused piece, turned so that it fits to the west and north of the next place.
+    /// Returns the next unused piece, turned so that it fits to the west and north of the next place.
     fn candidate(&mut self) -> Option<u16> {
         let place = self.laid.len();
         let west = (!place.is_multiple_of(self.side))

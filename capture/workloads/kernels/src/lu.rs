@@ -1,8 +1,7 @@
-//! Columns of a matrix to their part of its LU decomposition with partial pivoting.
+//! Computes columns of the LU decomposition of a matrix, with partial pivoting.
 //!
-//! Matrices are column-major: column `c` of `rows` rows starts at `c * rows`. A step takes the
-//! `width` columns of a panel, on and below its diagonal block, to their factors and row swaps;
-//! then every other column follows.
+//! Matrices are column-major: column `c` of `rows` rows starts at `c * rows`. A step computes the factors and row swaps
+//! of the `width` columns of a panel, on and below its diagonal block; then every other column follows.
 
 pub mod abi;
 
@@ -57,7 +56,7 @@ pub fn swap(columns: &mut [f64], rows: usize, first: usize, pivots: &[u32]) {
     }
 }
 
-/// Takes columns right of the panel, rows swapped, to their part of U and to what is left of A.
+/// Updates columns right of the panel, rows swapped, to their part of U and to what is left of A.
 pub fn update(columns: &mut [f64], rows: usize, first: usize, panel: &[f64], width: usize) {
     let panel_rows = rows - first;
     for column in columns.chunks_exact_mut(rows) {
@@ -88,7 +87,7 @@ fn subtract(target: &mut [f64], other: &[f64], factor: f64) {
 mod tests {
     use super::*;
 
-    /// Numbers that look random, between -0.5 and 0.5.
+    /// Returns numbers that look random, between -0.5 and 0.5.
     fn matrix(rows: usize) -> Vec<f64> {
         let mut state = 1_u64;
         (0..rows * rows)
@@ -101,7 +100,7 @@ mod tests {
             .collect()
     }
 
-    /// The decomposition in steps of `width` columns, as the ranks do it; factors and row order.
+    /// Decomposes in steps of `width` columns, as the ranks do; returns factors and row order.
     fn decompose(a: &[f64], rows: usize, width: usize) -> (Vec<f64>, Vec<usize>) {
         let mut lu = a.to_vec();
         let mut order: Vec<usize> = (0..rows).collect();

@@ -1,4 +1,4 @@
-//! A partly filled chess board to every way of completing it with queens that do not attack.
+//! Finds every way to complete a partly filled chess board with queens that do not attack each other.
 //!
 //! Rows are filled from the first to the last. A board is the column of the queen in each row.
 
@@ -10,17 +10,17 @@ pub const MAX_BOARD: usize = 31;
 pub struct Found {
     /// Complete boards.
     pub solutions: u64,
-    /// Queens placed while searching, those of the given rows apart: the unit of work.
+    /// Queens placed while searching, without those of the given rows: the unit of work.
     pub nodes: u64,
 }
 
 /// Why a sub-board cannot be searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadBoard {
-    /// Zero rows or more than bits.
+    /// Zero rows, or more than a `u32` has bits.
     #[error("board {0}: expected 1 to {MAX_BOARD}")]
     Size(usize),
-    /// More rows are given than the board has, or a column outside of it.
+    /// More rows than the board has are given, or a column outside of it.
     #[error("row {0} is outside of the board")]
     Row(usize),
 }

@@ -1,4 +1,4 @@
-//! Entries for other ranks, combined until a message of them is worth sending.
+//! Entries for other ranks, collected until a message of them is worth sending.
 
 /// One buffer per destination; every entry has the same number of bytes.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Empty buffers for `ranks` destinations.
+    /// Creates empty buffers for `ranks` destinations.
     pub fn new(ranks: usize, entry_bytes: usize) -> Self {
         Self {
             entry_bytes,
@@ -25,20 +25,20 @@ impl Outbox {
         self.pending += 1;
     }
 
-    /// Entries that wait for `rank`.
+    /// Returns the number of entries that wait for `rank`.
     pub fn waiting(&self, rank: usize) -> usize {
         self.buffers
             .get(rank)
             .map_or(0, |buffer| buffer.len() / self.entry_bytes)
     }
 
-    /// Entries that wait for any rank.
+    /// Returns the number of entries that wait for any rank.
     pub fn pending(&self) -> usize {
         self.pending
     }
 
-    /// Moves entries for `rank` into `out`, as many as fit; the bytes written. The newest come
-    /// first: no user depends on their order.
+    /// Moves entries for `rank` into `out`, as many as fit; returns the bytes written. The newest come first: no user
+    /// depends on their order.
     pub fn take(&mut self, rank: usize, out: &mut [u8]) -> usize {
         let Some(buffer) = self.buffers.get_mut(rank) else {
             return 0;

@@ -1,29 +1,29 @@
-//! One plane of a grid to its values after a sweep of SSOR, point after point.
+//! Computes the values of one plane of a grid in a sweep of SSOR, point after point.
 //!
-//! A plane holds rows of points, a point [`PARTS`] values, and all around it lie two layers of
-//! points of others. Each point waits for the one before it in its row, the one in the row before,
-//! and the one in the plane before: ranks that share a plane work one behind the other.
+//! A plane has rows of points, a point [`PARTS`] values, and two layers of ghost points surround it. Each point waits
+//! for the one before it in its row, the one in the row before, and the one in the plane before: ranks that share a
+//! plane work one after the other.
 
 pub mod abi;
 
 /// Values of a point.
 pub const PARTS: usize = 5;
-/// Layers of points of others around a plane.
+/// Layers of ghost points around a plane.
 pub const GHOSTS: usize = 2;
 
-/// The matrix as a sweep needs it: its block at each point, and what is added of each neighbour.
+/// The matrix as a sweep needs it: its block at each point, and the weight of each neighbour.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// Times one, in the block.
+    /// Coefficient of the identity matrix in the block.
     pub diagonal: f64,
-    /// Times all ones, in the block.
+    /// Coefficient of the matrix of ones in the block.
     pub coupling: f64,
-    /// Times each neighbour that came before.
+    /// Coefficient of each neighbour that came before.
     pub neighbour: f64,
 }
 
 impl Block {
-    /// The block's inverse times a point.
+    /// Returns the block's inverse times a point.
     pub fn solve(self, point: [f64; PARTS]) -> [f64; PARTS] {
         let sum: f64 = point.iter().sum();
         let share = self.coupling * sum / (self.diagonal + PARTS as f64 * self.coupling);
@@ -34,13 +34,13 @@ impl Block {
 /// The direction of a sweep, by the corner that it starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sweep {
-    /// From the first point; a plane holds residuals before.
+    /// From the first point; before it, a plane contains residuals.
     Lower,
-    /// From the last point; a plane holds what the lower sweep left.
+    /// From the last point; before it, a plane contains the result of the lower sweep.
     Upper,
 }
 
-/// Sweeps a plane of `width` points a row in place, ghosts counted; `before` is the plane before.
+/// Sweeps a plane of `width` points a row in place, ghosts included; `before` is the plane before.
 pub fn sweep(plane: &mut [f64], before: &[f64], width: usize, block: Block, way: Sweep) {
     let row = width * PARTS;
     let height = plane.len() / row;

@@ -1,4 +1,4 @@
-//! Two images of the same piece of sky to the objects that have appeared between them.
+//! Finds the objects that have appeared between two images of the same piece of sky.
 //!
 //! An image is `side` by `side` values of 16 bits, row by row.
 
@@ -9,7 +9,7 @@ pub const MOST_SHIFT: i32 = 4;
 
 const BACKGROUND: i32 = 1000;
 const NOISE: u64 = 200;
-/// Brighter than noise can be, fainter than what is planted.
+/// Brighter than noise can be, fainter than planted objects.
 const THRESHOLD: i32 = 1500;
 const NOVA: f64 = 6000.0;
 const SPREAD: f64 = 1.3; // of light on the sensor, in pixels
@@ -53,7 +53,7 @@ fn sky(number: u64, side: usize) -> Sky {
     let stars = (0..count)
         .map(|_| (place(&mut random), 1500.0 + f64::from(random.below(25_000))))
         .collect();
-    // One in a cell at most: they do not run into each other.
+    // At most one in a cell, so that they do not merge.
     let cells = inner / CELL;
     let mut novae: Vec<Place> = (0..=random.below(3))
         .map(|_| {
@@ -73,12 +73,12 @@ fn sky(number: u64, side: usize) -> Sky {
     }
 }
 
-/// Where something has appeared in the second image of this pair.
+/// Returns where something has appeared in the second image of this pair.
 pub fn truth(number: u64, side: usize) -> Vec<Place> {
     sky(number, side).novae
 }
 
-/// Makes the first image of a pair, or the second: displaced, and with what has appeared.
+/// Makes the first image of a pair, or the second: displaced, and with the objects that have appeared.
 pub fn paint(number: u64, side: usize, second: bool, image: &mut [u16]) {
     let sky = sky(number, side);
     let mut noise = Random(number << 1 | u64::from(second));
@@ -107,7 +107,7 @@ pub fn paint(number: u64, side: usize, second: bool, image: &mut [u16]) {
     }
 }
 
-/// By how much the second image is displaced: where the brightest pixels of the first fit best.
+/// Returns the displacement of the second image: where the brightest pixels of the first fit best.
 fn align(first: &[u16], second: &[u16], side: usize) -> Place {
     let border = MOST_SHIFT as usize;
     let mut bright: Vec<(u16, usize)> = (border..side - border)
@@ -133,7 +133,7 @@ fn align(first: &[u16], second: &[u16], side: usize) -> Place {
         .unwrap_or_default()
 }
 
-/// Aligns two images, subtracts the first and returns what is bright then, sorted.
+/// Aligns two images, subtracts the first and returns the bright places that remain, sorted.
 pub fn search(first: &[u16], second: &[u16], side: usize) -> Vec<Place> {
     let (dx, dy) = align(first, second, side);
     let step = dy as isize * side as isize + dx as isize;

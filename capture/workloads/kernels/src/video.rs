@@ -1,4 +1,4 @@
-//! Film frames: made up, colour-corrected, compressed to JPEG.
+//! Film frames: generated, colour-corrected, compressed to JPEG.
 //!
 //! A frame is 48 bits per pixel: red, green, blue as `u16` in little-endian order, row by row.
 
@@ -17,7 +17,7 @@ fn pixels(frame: &mut [u8]) -> &mut [[u8; PIXEL_BYTES]] {
     frame.as_chunks_mut().0
 }
 
-/// A picture that differs for every `number`: colour ramps, and a bright square that moves.
+/// Paints a picture that differs for every `number`: colour ramps, and a bright square that moves.
 pub fn paint(width: usize, height: usize, number: usize, frame: &mut [u8]) {
     let side = (height / 4).max(1);
     let (left, top) = (7 * number % width, 5 * number % height);
@@ -49,7 +49,7 @@ pub fn correct(frame: &mut [u8]) {
     }
 }
 
-/// The frame as JPEG (8 bits per colour); `quality` is 1 to 100.
+/// Returns the frame as JPEG (8 bits per colour); `quality` is 1 to 100.
 pub fn compress(
     frame: &[u8],
     width: u16,

@@ -4,7 +4,7 @@
 use super::database::Databases;
 use super::{MAX_STONES, reference};
 
-/// Won, lost and drawn boards, and a number that depends on every single value.
+/// Won, lost and drawn boards, and a checksum that depends on every single value.
 type Summary = [u64; 4];
 
 fn add(sum: &mut Summary, stones: usize, index: usize, value: i8) {
@@ -19,13 +19,13 @@ fn add(sum: &mut Summary, stones: usize, index: usize, value: i8) {
     sum[3] = (sum[3] + (mixed >> 32)) & 0xFFFF_FFFF;
 }
 
-/// The share of a rank, or null if there is no such rank.
+/// Returns the share of a rank, or null if there is no such rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn flowsweep_awari_new(rank: usize, ranks: usize) -> *mut Databases {
     Databases::new(rank, ranks).map_or(std::ptr::null_mut(), |d| Box::into_raw(Box::new(d)))
 }
 
-/// Begins the next database; the most boards that a rank has of it, or -1 if it is too large.
+/// Begins the next database; returns the most boards that a rank has of it, or -1 if it is too large.
 ///
 /// # Safety
 /// `databases` is from `flowsweep_awari_new`.
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn flowsweep_awari_raise(databases: *mut Databases) {
     unsafe { (*databases).raise() }
 }
 
-/// Keeps what the last bound has shown.
+/// Keeps the results of the last bound.
 ///
 /// # Safety
 /// `databases` is from `flowsweep_awari_new`, with a database begun.
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn flowsweep_awari_settle(databases: *mut Databases) {
     unsafe { (*databases).settle() }
 }
 
-/// Boards found won or lost at this bound.
+/// Returns the number of boards found won or lost at this bound.
 ///
 /// # Safety
 /// `databases` is from `flowsweep_awari_new`.
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn flowsweep_awari_found(databases: *const Databases) -> u
     unsafe { (*databases).found }
 }
 
-/// Works; boards handled and jobs made.
+/// Works; returns the boards handled and jobs made.
 ///
 /// # Safety
 /// `databases` is from `flowsweep_awari_new`.
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn flowsweep_awari_work(
     unsafe { (*databases).work(limit, scan_limit) }
 }
 
-/// Jobs from another rank; how many, or -1 if the bytes are none.
+/// Takes in jobs from another rank; returns how many, or -1 if the bytes are no jobs.
 ///
 /// # Safety
 /// `databases` is from `flowsweep_awari_new`; `bytes` points to `length` bytes.
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn flowsweep_awari_absorb(
     done.map_or(-1, |jobs| jobs as i64)
 }
 
-/// Jobs that wait for a rank.
+/// Returns the number of jobs that wait for a rank.
 ///
 /// # Safety
 /// `databases` is from `flowsweep_awari_new`.
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn flowsweep_awari_waiting(
     unsafe { (*databases).outbox.waiting(rank) }
 }
 
-/// Moves jobs for a rank into `out`; the bytes written.
+/// Moves jobs for a rank into `out`; returns the bytes written.
 ///
 /// # Safety
 /// `databases` is from `flowsweep_awari_new`; `out` points to `room` writable bytes.
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn flowsweep_awari_summary(
     unsafe { out.write(sum) };
 }
 
-/// The same of the whole databases, by one thread in another way; false if they are too large.
+/// Writes the same for the whole databases, by one thread in another way; returns false if they are too large.
 ///
 /// # Safety
 /// `out` has room for a [`Summary`].

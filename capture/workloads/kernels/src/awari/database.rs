@@ -1,9 +1,9 @@
 //! Retrograde analysis, one rank's part (Romein and Bal 2003; Verstoep et al. 2008, section 4).
 //!
-//! Database by database (0, 1, 2, ... stones). First every capture asks the owner of the smaller
-//! database for its value. Then, for a growing bound, boards whose player can force at least the
-//! bound are found, and those whose opponent can, backwards from the ends of the game. Nothing is
-//! waited for: work is sent as jobs to the rank that owns a board.
+//! Databases are built one by one (0, 1, 2, ... stones). First every capture asks the owner of the smaller database for
+//! its value. Then, for a growing bound, boards whose player can force at least the bound are found, and those whose
+//! opponent can, backwards from the ends of the game. No rank waits for another: work is sent as jobs to the rank that
+//! owns a board.
 
 use super::job::{ENTRY_BYTES, Job};
 use super::{MAX_STONES, Moves, board, boards, moves, number, predecessors};
@@ -23,7 +23,7 @@ struct Entry {
     best: i8,
     /// Moves without capture.
     quiet: u8,
-    /// Those whose outcome is not known to be won by the opponent, at this bound.
+    /// Those that are not yet known to be won by the opponent, at this bound.
     left: u8,
     status: Status,
 }
@@ -42,12 +42,12 @@ pub struct Databases {
     jobs: Vec<Job>,
     /// Boards found won or lost at this bound.
     pub found: u64,
-    /// For the other ranks.
+    /// Jobs for the other ranks.
     pub outbox: Outbox,
 }
 
 impl Databases {
-    /// No database yet.
+    /// Creates a share without a database.
     pub fn new(rank: usize, ranks: usize) -> Option<Self> {
         (rank < ranks).then(|| Self {
             rank,
@@ -64,8 +64,7 @@ impl Databases {
         })
     }
 
-    /// Begins the next database; the most boards that any rank has of it, or none if it is too
-    /// large.
+    /// Begins the next database; returns the most boards that any rank has of it, or none if it is too large.
     pub fn begin(&mut self) -> Option<usize> {
         self.stones = self.done.len();
         if self.stones > MAX_STONES {
@@ -86,7 +85,7 @@ impl Databases {
         Some(all.div_ceil(self.ranks))
     }
 
-    /// Begins the next bound of this database; nobody may work on the last one any more.
+    /// Begins the next bound of this database; no rank may still work on the last one.
     pub fn raise(&mut self) {
         self.settle();
         self.bound += 1;
@@ -98,7 +97,7 @@ impl Databases {
         }
     }
 
-    /// Keeps what the last bound has shown.
+    /// Keeps the results of the last bound.
     pub fn settle(&mut self) {
         let values = self.done.last_mut().expect("a database was begun");
         for (value, entry) in values.iter_mut().zip(&self.entries) {
@@ -110,13 +109,13 @@ impl Databases {
         }
     }
 
-    /// The values of this rank for a number of stones.
+    /// Returns the values of this rank for a number of stones.
     pub fn values(&self, stones: usize) -> &[i8] {
         &self.done[stones]
     }
 
-    /// Works: first on what was resolved, then on up to `scan_limit` boards in all. Returns the
-    /// boards handled and jobs made, about `limit`; 0 if there is nothing to do.
+    /// Works: first on resolved boards, then on up to `scan_limit` boards in all. Returns the boards handled and jobs
+    /// made, about `limit`; 0 if there is nothing to do.
     pub fn work(&mut self, limit: usize, scan_limit: usize) -> usize {
         let mut done = 0;
         while done < limit {
@@ -138,7 +137,7 @@ impl Databases {
         done
     }
 
-    /// Jobs from another rank; how many, or none if the bytes are no jobs.
+    /// Takes in jobs from another rank; returns how many, or none if the bytes are no jobs.
     pub fn absorb(&mut self, bytes: &[u8]) -> Option<usize> {
         let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
         for entry in entries {
@@ -265,7 +264,7 @@ mod tests {
     use super::super::reference;
     use super::*;
 
-    /// All ranks in one thread, until nobody has anything to do.
+    /// Runs all ranks in one thread, until none has anything to do.
     fn run(parts: &mut [Databases]) {
         let mut message = [0; 100 * ENTRY_BYTES];
         let mut moved = true;

@@ -15,7 +15,7 @@ pub(super) enum Job {
     },
     /// A capture of `parent` is worth this.
     Worth { value: i8, parent: u32 },
-    /// A successor of `parent` is won (or lost) for who moves there.
+    /// A successor of `parent` is won (or lost) for the player to move there.
     Child { won: bool, parent: u32 },
 }
 

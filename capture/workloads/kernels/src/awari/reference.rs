@@ -3,7 +3,7 @@
 
 use super::{Moves, board, boards, moves, number};
 
-/// The values of all boards with 0 to `stones` stones.
+/// Returns the values of all boards with 0 to `stones` stones.
 pub fn solve(stones: usize) -> Vec<Vec<i8>> {
     let mut databases: Vec<Vec<i8>> = Vec::new();
     for n in 0..=stones {
@@ -24,7 +24,7 @@ fn solve_one(stones: usize, smaller: &[Vec<i8>]) -> Vec<i8> {
         .collect();
     let mut values = vec![0; positions.len()];
     for bound in 1..=stones as i8 {
-        // 1: who moves gets the bound; -1: the opponent does; 0: neither is shown.
+        // 1: the player to move gets the bound; -1: the opponent does; 0: neither is shown.
         let mut shown = vec![0_i8; positions.len()];
         let mut changed = true;
         while changed {

@@ -9,13 +9,13 @@ use std::os::fd::{FromRawFd, RawFd};
 use super::send::Plan;
 use super::{Counts, Files, Place, Span, receive, send};
 
-/// The socket stays the caller's.
+/// Borrows the socket, which stays the caller's.
 unsafe fn borrowed(socket: RawFd) -> ManuallyDrop<UdpSocket> {
     // SAFETY: the callers' callers promise an open socket; it is not closed here.
     ManuallyDrop::new(unsafe { UdpSocket::from_raw_fd(socket) })
 }
 
-/// A number for the caller: 0, or that of the operating system's error.
+/// Returns a number for the caller: 0, or that of the operating system's error.
 fn code(result: std::io::Result<Counts>, counts: &mut Counts) -> i32 {
     match result {
         Ok(found) => {
@@ -27,7 +27,7 @@ fn code(result: std::io::Result<Counts>, counts: &mut Counts) -> i32 {
     }
 }
 
-/// The files become ours: they are closed with the transfer.
+/// Takes over the files: they are closed with the transfer.
 unsafe fn opened(files: *const RawFd, count: usize, length: usize) -> Place<'static> {
     // SAFETY: the callers' callers promise `count` open files.
     let open = unsafe {

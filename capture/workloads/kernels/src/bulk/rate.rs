@@ -2,9 +2,9 @@
 
 use super::wire::Report;
 
-/// Packets arrive so much more slowly than they were sent: the path is filling up.
+/// Packets that arrive this much more slowly than they were sent: the path is filling up.
 const SLOWER: f64 = 0.03;
-/// More than single losses: a queue runs over.
+/// More than single losses: a queue overflows.
 const MANY_LOST: f64 = 0.02;
 /// After the path was full: a little below what it carries, so that its queue empties.
 const BELOW: f64 = 0.98;
@@ -41,12 +41,12 @@ impl Rate {
         }
     }
 
-    /// UDP payload per second.
+    /// Returns the UDP payload per second.
     pub fn bit_s(&self) -> f64 {
         self.bit_s
     }
 
-    /// Time between two packets.
+    /// Returns the time between two packets.
     pub fn interval_ns(&self) -> f64 {
         self.packet_bits / self.bit_s * 1e9
     }
@@ -58,7 +58,7 @@ impl Rate {
         }
         let elapsed = report.elapsed_ns as f64;
         let arrival_ns = elapsed / f64::from(report.arrived);
-        // Against the time in which they really were sent: a sender may be late itself.
+        // Compared with the time in which they really were sent: a sender may be late itself.
         let stretched = elapsed / (1e3 * f64::from(report.spent_us)) - 1.0;
         let lost = 1.0 - f64::from(report.arrived) / f64::from(report.sent);
         let full = stretched > SLOWER || lost > MANY_LOST;
@@ -83,7 +83,7 @@ impl Rate {
 mod tests {
     use super::*;
 
-    /// What a receiver sees of 1000 packets sent at `rate` over a path of `path` bit/s.
+    /// Returns what a receiver sees of 1000 packets sent at `rate` over a path of `path` bit/s.
     fn report(rate: &Rate, path: f64, random_loss: f64, queue_is_full: bool) -> Report {
         let carried = (path / rate.bit_s()).min(1.0);
         let kept = if queue_is_full { carried } else { 1.0 } * (1.0 - random_loss);

@@ -1,4 +1,4 @@
-//! The receiving side: blocks to their places, reports to the sender.
+//! The receiving side: writes blocks to their places, and reports to the sender.
 
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use super::wire::{DATA_HEADER, Data, MOST_PAYLOAD, MOST_RANGES, Report};
 use super::{Counts, Place, Span, piece_bytes};
 
-/// Between two reports.
+/// Time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(20);
-/// A rate is measured over at least so long, and over so many packets.
+/// A rate is measured over at least this time, and this many packets.
 const MEASURE: Duration = Duration::from_millis(100);
 const MEASURE_PACKETS: u32 = 50;
-/// Nobody asks for the last report: it is sent so often.
+/// Nothing acknowledges the last report: it is sent this often.
 const LAST_REPORTS: u32 = 20;
 const LAST_GAP: Duration = Duration::from_millis(5);
-/// A sender that is silent for so long has gone; without reports, it has sent everything.
+/// A sender that is silent for this long is gone; without reports, it has sent everything.
 const SILENCE: Duration = Duration::from_secs(10);
 const PLAIN_SILENCE: Duration = Duration::from_secs(1);
 
@@ -161,7 +161,7 @@ impl Receiver<'_, '_> {
         self.close_pieces()
     }
 
-    /// Puts the pieces that have become whole on the disk.
+    /// Waits until the pieces that have become whole are on the disk.
     fn close_pieces(&mut self) -> io::Result<()> {
         let there = (self.complete * self.block_bytes).min(self.place.len());
         while self.whole < self.spans.len() {
@@ -189,7 +189,7 @@ impl Receiver<'_, '_> {
                     self.measured = self.measurement.take();
                 }
             }
-            // Packets of an older rate that come late say nothing.
+            // Late packets of an older rate show nothing.
             Some(m) if m.epoch > data.epoch => {}
             _ => {
                 self.measurement = Some(Measurement {
@@ -244,7 +244,7 @@ impl Receiver<'_, '_> {
             report.spent_us = m.last_sent_us.wrapping_sub(m.first_sent_us);
         }
         let packet = report.write();
-        // A report that is lost is followed by another.
+        // Another report follows one that is lost.
         if self.socket.send(&packet).is_ok() {
             self.counts.reports += 1;
             self.counts.report_bytes += packet.len() as u64;

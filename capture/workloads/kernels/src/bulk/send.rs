@@ -1,4 +1,4 @@
-//! The sending side: blocks in order, at the rate, and again what the receiver misses.
+//! The sending side: sends blocks in order, at the rate, and again those that the receiver misses.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -9,11 +9,11 @@ use super::rate::Rate;
 use super::wire::{DATA_HEADER, Data, MOST_PAYLOAD, Report};
 use super::{Counts, Place};
 
-/// A receiver that says nothing for so long has gone.
+/// A receiver that is silent for this long is gone.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Waiting less than this costs more than it gives.
+/// A shorter sleep costs more than it gives.
 const NAP: Duration = Duration::from_micros(200);
-/// What is late is made up for, but not more than this: a burst would overflow queues.
+/// A late sender makes up for at most this much: a longer burst would overflow queues.
 const MOST_BEHIND: Duration = Duration::from_millis(2);
 
 /// How to send.
@@ -111,8 +111,8 @@ impl Sender<'_> {
                 } else if !reliable {
                     return Ok(());
                 } else {
-                    // Nothing to do: the last block once per round trip, so that the receiver
-                    // knows where the end is.
+                    // Nothing to do: sends the last block once per round trip, so that the receiver knows where the end
+                    // is.
                     self.poke(blocks - 1)?;
                     due = now + NAP;
                     break;
@@ -190,7 +190,7 @@ impl Sender<'_> {
             }
         }
         self.rate.learn(report);
-        // What was sent within the last round trip may still be on its way.
+        // Blocks sent within the last round trip may still be on their way.
         let patience = self.round_trip * 5 / 4 + Duration::from_millis(5);
         for &(first, count) in &report.missing {
             for block in first..first.saturating_add(count).min(self.queued.len() as u32) {

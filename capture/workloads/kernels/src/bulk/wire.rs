@@ -2,11 +2,11 @@
 
 /// Bytes before the block in a data packet.
 pub const DATA_HEADER: usize = 16;
-/// The most that a UDP packet may hold on an Ethernet of 1500 bytes.
+/// Largest UDP payload on an Ethernet of 1500 bytes.
 pub const MOST_PAYLOAD: usize = 1472;
 const REPORT_HEADER: usize = 34;
 const RANGE: usize = 8;
-/// Ranges of missing blocks that one report holds.
+/// Most ranges of missing blocks in one report.
 pub const MOST_RANGES: usize = (MOST_PAYLOAD - REPORT_HEADER) / RANGE;
 
 /// The header of a data packet.
@@ -22,7 +22,7 @@ pub struct Data {
     pub epoch: u32,
 }
 
-/// What the receiver tells.
+/// A report of the receiver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Everything has arrived.
@@ -33,9 +33,9 @@ pub struct Report {
     pub sent: u32,
     /// See `sent`.
     pub arrived: u32,
-    /// Time between the first and the last of them, where they arrived, in nanoseconds.
+    /// Time between the first and the last of them, as they arrived, in nanoseconds.
     pub elapsed_ns: u64,
-    /// The same where they were sent, in microseconds.
+    /// The same as they were sent, in microseconds.
     pub spent_us: u32,
     /// The sender's time in the last data packet.
     pub echo_us: u32,
@@ -70,7 +70,7 @@ impl Data {
 }
 
 impl Report {
-    /// The packet; ranges that do not fit follow in a later one.
+    /// Returns the packet; ranges that do not fit follow in a later one.
     pub fn write(&self) -> Vec<u8> {
         let mut out = vec![u8::from(self.done), 0];
         for word in [

@@ -4,7 +4,7 @@
 use super::search::Search;
 use super::{Elevator, reference};
 
-/// A share of the search, or null if floors, persons or ranks are impossible.
+/// Returns a share of the search, or null if floors, persons or ranks are impossible.
 #[unsafe(no_mangle)]
 pub extern "C" fn flowsweep_elevator_new(
     floors: u8,
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn flowsweep_elevator_free(search: *mut Search) {
     drop(unsafe { Box::from_raw(search) });
 }
 
-/// Entries from another rank; how many, or -1 if the bytes are none.
+/// Takes in entries from another rank; returns how many, or -1 if the bytes are no entries.
 ///
 /// # Safety
 /// `search` is from `flowsweep_elevator_new`; `bytes` points to `length` bytes.
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn flowsweep_elevator_absorb(
     done.map_or(-1, |entries| entries as i64)
 }
 
-/// Works on up to `limit` states; how many there were.
+/// Works on up to `limit` states; returns how many there were.
 ///
 /// # Safety
 /// `search` is from `flowsweep_elevator_new`.
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn flowsweep_elevator_work(search: *mut Search, limit: usi
     unsafe { (*search).work(limit) }
 }
 
-/// Entries that wait for a rank.
+/// Returns the number of entries that wait for a rank.
 ///
 /// # Safety
 /// `search` is from `flowsweep_elevator_new`.
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn flowsweep_elevator_waiting(search: *const Search, rank:
     unsafe { (*search).outbox.waiting(rank) }
 }
 
-/// Moves entries for a rank into `out`; the bytes written.
+/// Moves entries for a rank into `out`; returns the bytes written.
 ///
 /// # Safety
 /// `search` is from `flowsweep_elevator_new`; `out` points to `room` writable bytes.
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn flowsweep_elevator_take(
     }
 }
 
-/// Ends a phase; how many accepting states are left.
+/// Ends a phase; returns how many accepting states are left.
 ///
 /// # Safety
 /// `search` is from `flowsweep_elevator_new`.
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn flowsweep_elevator_counts(search: *const Search, out: *
     }
 }
 
-/// The same four numbers for the whole model, by one thread in another way.
+/// Writes the same four numbers for the whole model, by one thread in another way.
 ///
 /// # Safety
 /// `out` points to four writable `u64`; floors and persons are possible.

@@ -20,7 +20,7 @@ pub struct Answer {
 
 /// Searches everything.
 pub fn solve(model: &Elevator) -> Answer {
-    // Every accepting state and its predecessors among them: from there only such are reached.
+    // The predecessors of each accepting state that are accepting: only accepting states follow those.
     let mut inbound: HashMap<u64, u32> = HashMap::new();
     let mut seen = std::collections::HashSet::from([model.initial()]);
     let mut queue = VecDeque::from([model.initial()]);

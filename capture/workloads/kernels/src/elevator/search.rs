@@ -1,8 +1,8 @@
 //! Maximal accepting predecessors (Brim, Černá, Moravec, Šimša 2004), one rank's part.
 //!
-//! Every state keeps the greatest accepting state from which it can be reached. One that is its
-//! own lies on a cycle. One whose value is below itself does not: it is accepting no more, and the
-//! rest is searched again, until nothing is left.
+//! Every state keeps the greatest accepting state from which it can be reached. A state that is its own lies on a
+//! cycle. An accepting state whose value is below itself does not: it stops being accepting, and the rest is searched
+//! again, until nothing is left.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,7 +13,7 @@ use crate::outbox::Outbox;
 /// A state and the value that reaches it: what ranks send each other.
 pub const ENTRY_BYTES: usize = 16;
 
-/// States are scrambled well enough by `mix`.
+/// Hashes states, which `mix` scrambles well enough.
 #[derive(Default)]
 pub struct Scramble(u64);
 
@@ -49,7 +49,7 @@ pub struct Search {
     queue: Vec<u32>,
     next: usize,
     found: Vec<(u64, u64)>,
-    /// For the other ranks.
+    /// Entries for the other ranks.
     pub outbox: Outbox,
     /// Steps from the states of this rank.
     pub edges: u64,
@@ -58,7 +58,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// An empty share; the rank that owns the initial state has it queued.
+    /// Creates an empty share; the rank that owns the initial state has it queued.
     pub fn new(model: Elevator, rank: usize, ranks: usize) -> Option<Self> {
         if !model.is_possible() || rank >= ranks {
             return None;
@@ -83,22 +83,22 @@ impl Search {
         Some(search)
     }
 
-    /// The rank of a state, by a hash.
+    /// Returns the rank of a state, by a hash.
     pub fn owner(&self, state: u64) -> usize {
         ((mix(state) >> 16) % self.ranks as u64) as usize
     }
 
-    /// States of this rank.
+    /// Returns the number of states of this rank.
     pub fn states(&self) -> usize {
         self.vertices.len()
     }
 
-    /// States that are accepting and not yet known to lie on no cycle.
+    /// Returns the number of states that are accepting and not yet known to lie on no cycle.
     pub fn accepting(&self) -> usize {
         self.vertices.iter().filter(|v| v.accepting).count()
     }
 
-    /// Whether there is a state to work on.
+    /// Returns whether there is no state to work on.
     pub fn is_idle(&self) -> bool {
         self.next == self.queue.len()
     }
@@ -133,7 +133,7 @@ impl Search {
         }
     }
 
-    /// Entries from another rank; how many, or none if the bytes are no entries.
+    /// Takes in entries from another rank; returns how many, or none if the bytes are no entries.
     pub fn absorb(&mut self, bytes: &[u8]) -> Option<usize> {
         let (entries, rest) = bytes.as_chunks::<ENTRY_BYTES>();
         for entry in entries {
@@ -143,7 +143,7 @@ impl Search {
         rest.is_empty().then_some(entries.len())
     }
 
-    /// Works on up to `limit` states; how many there were.
+    /// Works on up to `limit` states; returns how many there were.
     pub fn work(&mut self, limit: usize) -> usize {
         let mut done = 0;
         let mut found = std::mem::take(&mut self.found);
@@ -182,8 +182,8 @@ impl Search {
         done
     }
 
-    /// Ends a phase: those that lie on no cycle stop being accepting, the rest is queued again.
-    /// Returns how many are left; call it when nobody works any more.
+    /// Ends a phase: accepting states that lie on no cycle stop being accepting, the rest is queued again. Returns how
+    /// many are left; call it when no rank works any more.
     pub fn shrink(&mut self) -> usize {
         let mut left = 0;
         for (at, vertex) in self.vertices.iter_mut().enumerate() {
@@ -206,7 +206,7 @@ mod tests {
     use super::super::reference::{Answer, solve};
     use super::*;
 
-    /// All ranks in one thread, messages delivered at once; the answer and the phases.
+    /// Runs all ranks in one thread, with messages delivered at once; returns the answer and the number of phases.
     fn search(model: Elevator, ranks: usize) -> (Answer, usize) {
         let mut parts: Vec<Search> = (0..ranks)
             .map(|rank| Search::new(model, rank, ranks).unwrap())

@@ -5,7 +5,7 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use super::Search;
 
-/// A search over `side * side` pieces of 4 edges, or null if they are impossible.
+/// Returns a search over `side * side` pieces of 4 edges, or null if they are impossible.
 ///
 /// # Safety
 /// `pieces` points to `side * side` times 4 numbers.
@@ -16,7 +16,7 @@ pub unsafe extern "C" fn flowsweep_jigsaw_new(side: usize, pieces: *const [i16; 
     Search::new(side, pieces).map_or(std::ptr::null_mut(), |s| Box::into_raw(Box::new(s)))
 }
 
-/// Lays the first piece, turned; false if there is no such piece.
+/// Lays the first piece, turned; returns false if there is no such piece.
 ///
 /// # Safety
 /// `search` is from `flowsweep_jigsaw_new`.
@@ -26,7 +26,7 @@ pub unsafe extern "C" fn flowsweep_jigsaw_start(search: *mut Search, first: u16)
     unsafe { &mut *search }.start(first)
 }
 
-/// Goes on until `budget` pieces were laid or `most` solutions found; whether all is done.
+/// Goes on until `budget` pieces were laid or `most` solutions found; returns whether all is done.
 ///
 /// `counts`: pieces laid, solutions.
 ///
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn flowsweep_jigsaw_step(
     progress.done
 }
 
-/// Writes the longest row of pieces since the start; its length.
+/// Writes the longest row of pieces since the start; returns its length.
 ///
 /// # Safety
 /// `search` is from `flowsweep_jigsaw_new`; `out` points to room for all pieces.

@@ -3,7 +3,7 @@
 
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-/// Factors a panel in place; 0, or 1 + the column without a pivot.
+/// Factors a panel in place; returns 0, or 1 + the column without a pivot.
 ///
 /// # Safety
 /// `panel` points to `rows * width` doubles and `pivots` to `width` numbers; `width <= rows`.
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn flowsweep_lu_factor(
     }
 }
 
-/// Swaps the rows of columns as a panel's were, whose first row is row `first`.
+/// Swaps the rows of columns as those of a panel were, whose first row is row `first`.
 ///
 /// # Safety
 /// `columns` points to `rows * count` doubles, `pivots` to `width` numbers below `rows - first`.

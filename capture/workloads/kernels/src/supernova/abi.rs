@@ -3,7 +3,7 @@
 
 use super::{LEAST_SIDE, Place, paint, search, truth};
 
-/// Writes places to `out`, as many as fit; how many there are.
+/// Writes places to `out`, as many as fit; returns how many there are.
 unsafe fn write(places: &[Place], out: *mut i32, capacity: usize) -> usize {
     for (index, &(x, y)) in places.iter().take(capacity).enumerate() {
         // SAFETY: the callers' callers promise `capacity` pairs.
@@ -15,7 +15,7 @@ unsafe fn write(places: &[Place], out: *mut i32, capacity: usize) -> usize {
     places.len()
 }
 
-/// Makes an image; false if `side` is too small.
+/// Makes an image; returns false if `side` is too small.
 ///
 /// # Safety
 /// `image` points to a writable image.
@@ -35,10 +35,10 @@ pub unsafe extern "C" fn flowsweep_supernova_paint(
     true
 }
 
-/// Writes where something has appeared in a pair; how many there are.
+/// Writes where something has appeared in a pair; returns how many there are.
 ///
 /// # Safety
-/// `out` points to `capacity` writable pairs; `side` is one that images can be made of.
+/// `out` points to `capacity` writable pairs; `side` is at least [`LEAST_SIDE`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn flowsweep_supernova_truth(
     number: u64,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn flowsweep_supernova_truth(
     unsafe { write(&truth(number, side), out, capacity) }
 }
 
-/// Writes what is found in a pair of images; how many there are.
+/// Writes the objects found in a pair of images; returns how many there are.
 ///
 /// # Safety
 /// `first` and `second` point to images, `out` to `capacity` writable pairs.

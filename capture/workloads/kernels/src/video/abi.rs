@@ -3,7 +3,7 @@
 
 use super::{PIXEL_BYTES, compress, correct, paint};
 
-/// Writes the made-up frame of a number.
+/// Writes the generated frame of a number.
 ///
 /// # Safety
 /// `frame` points to a writable frame.
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn flowsweep_video_correct(frame: *mut u8, length: usize) 
     correct(unsafe { std::slice::from_raw_parts_mut(frame, length) });
 }
 
-/// Writes a frame as JPEG to `out`; its length, or 0 if it cannot be or needs more than `room`.
+/// Writes a frame as JPEG to `out`; returns its length, or 0 if it cannot be encoded or needs more than `room`.
 ///
 /// # Safety
 /// `frame` points to a frame, `out` to `room` writable bytes.
