@@ -15,7 +15,7 @@ pub enum Error {
     Interface {
         /// The requested interface.
         interface: String,
-        /// The error of libpcap.
+        /// libpcap's error.
         failure: Failure,
     },
     /// The filter is not valid.
@@ -23,7 +23,7 @@ pub enum Error {
     Filter {
         /// The requested filter.
         filter: String,
-        /// The error of libpcap.
+        /// libpcap's error.
         failure: Failure,
     },
     /// An output file cannot be created.
@@ -31,7 +31,7 @@ pub enum Error {
     Output {
         /// The file.
         file: PathBuf,
-        /// The error of the system.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The port for --clock-listen cannot be opened.
@@ -39,7 +39,7 @@ pub enum Error {
     Listen {
         /// The requested address.
         address: String,
-        /// The error of the system.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A call to the kernel failed that normally does not.
@@ -47,7 +47,7 @@ pub enum Error {
     System {
         /// What was attempted.
         action: &'static str,
-        /// The error of the system.
+        /// The operating system's error.
         source: io::Error,
     },
 }

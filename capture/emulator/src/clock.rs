@@ -2,8 +2,8 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// A stamp may precede the moment its socket was last seen empty by the time a frame spends between being stamped and
-/// being queued, which another core decides.
+/// A stamp may be this much older than the moment its socket was last seen empty: between stamp and queue, a frame
+/// spends a time that another core decides.
 const STAMP_SLACK_NS: u64 = 10_000_000;
 
 /// Nanoseconds since the emulator started; the clock of every time in this program.
@@ -13,19 +13,19 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that starts an hour above 0, so that frames stamped before the start have a time too.
+    /// Starts a clock an hour above 0, so that frames stamped before the start have a time too.
     pub fn start() -> Self {
         Self {
             origin: Instant::now(),
         }
     }
 
-    /// Now, nanoseconds.
+    /// Returns the present time, nanoseconds.
     pub fn now_ns(self) -> u64 {
         3_600_000_000_000 + self.origin.elapsed().as_nanos() as u64
     }
 
-    /// Now on both clocks.
+    /// Returns the present time on both clocks.
     pub fn now(self) -> Now {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
         Now {
@@ -45,12 +45,12 @@ pub struct Now {
 }
 
 impl Now {
-    /// What added to a steady time gives wall-clock time, as long as the wall clock does not step.
+    /// Returns what, added to a steady time, gives wall-clock time, as long as the wall clock does not step.
     pub const fn wall_offset_ns(self) -> i64 {
         self.wall_ns as i64 - self.steady_ns as i64
     }
 
-    /// The steady time of a wall-clock stamp taken a short while ago.
+    /// Returns the steady time of a wall-clock stamp taken a short while ago.
     ///
     /// `not_before_ns`: when the frame's socket was last seen empty. A stamp older than that, or in the future, was
     /// taken on the other side of a step of the wall clock; the best guess then is now.

@@ -1,4 +1,4 @@
-//! Turns the sojourn times of frames that leave a queue into the decision which of them to drop: `CoDel`, RFC 8289.
+//! Decides from the sojourn times of frames that leave a queue which of them to drop: `CoDel`, RFC 8289.
 
 /// Parameters, RFC 8289 section 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,15 +32,15 @@ enum Pending {
 }
 
 impl Codel {
-    /// The queue was found empty when the line was free (`dodequeue` returned NULL).
+    /// Notes that the queue was found empty when the line was free (`dodequeue` returned NULL).
     pub const fn empty(&mut self) {
         self.first_above_ns = None;
         self.dropping = false;
         self.pending = Pending::Nothing;
     }
 
-    /// True when the frame at the head is to be dropped instead of sent; the next one is then to be asked about at the
-    /// same time. `behind_bytes` wait behind it; no more than `largest_bytes`, one frame, is no standing queue.
+    /// Returns whether to drop the frame at the head instead of sending it; if so, ask for the next one at the same
+    /// time. `behind_bytes` wait behind it; no more than `largest_bytes`, one frame, is no standing queue.
     pub fn drop(
         &mut self,
         targets: Targets,
@@ -74,7 +74,7 @@ impl Codel {
         false
     }
 
-    /// `dodequeue`: has the sojourn time been above the target for an interval?
+    /// `dodequeue`: returns whether the sojourn time has been above the target for an interval.
     fn above(&mut self, targets: Targets, now_ns: u64, sojourn_ns: u64, short: bool) -> bool {
         if sojourn_ns < targets.target_ns || short {
             self.first_above_ns = None;
@@ -87,7 +87,7 @@ impl Codel {
         false
     }
 
-    /// After the first drop: starts again at the rate of the last time when that was a short while ago.
+    /// Follows the first drop: starts again at the rate of the last time if that was a short while ago.
     fn enter(&mut self, targets: Targets, now_ns: u64) {
         self.dropping = true;
         let delta = self.count.saturating_sub(self.last_count);
@@ -98,7 +98,7 @@ impl Codel {
     }
 }
 
-/// When the drop after the `count`-th is due.
+/// Returns when the drop after the `count`-th is due.
 fn control_law(since_ns: u64, targets: Targets, count: u32) -> u64 {
     since_ns + (targets.interval_ns as f64 / f64::from(count).sqrt()) as u64
 }
@@ -113,7 +113,7 @@ mod tests {
         interval_ns: 100 * MS,
     };
 
-    /// Times of the drops when a frame leaves each millisecond after this sojourn, with a long queue behind it.
+    /// Returns the times of drops when a frame leaves each millisecond after this sojourn, with a long queue behind it.
     fn drops(sojourn_ns: impl Fn(u64) -> u64, milliseconds: u64) -> Vec<u64> {
         let (mut codel, mut drops) = (Codel::default(), Vec::new());
         for time in 0..milliseconds {

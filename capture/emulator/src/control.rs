@@ -1,7 +1,7 @@
-//! Turns lines on a Unix socket into one line of JSON each; what a line means is up to the engine.
+//! Answers each line on a Unix socket with one line of JSON; the engine decides what a line means.
 //!
-//! Frames come first: one line is answered at a time, and after each look at the socket it is left alone for long enough
-//! that it costs a small share of the time, whatever clients do.
+//! Frames come first: one line is answered at a time, and after each look the socket is left alone for long enough that
+//! it costs a small share of the time, whatever clients do.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -23,10 +23,10 @@ const REST: u64 = 19;
 /// The control socket and its clients. The socket file is removed when this is dropped.
 pub struct Control {
     path: PathBuf,
-    /// Device and number of the socket file: another one is not ours to remove.
+    /// Device and inode of the socket file: another one is not ours to remove.
     file: Option<(u64, u64)>,
     listener: UnixListener,
-    /// The one that was answered last is the last.
+    /// The client that was answered last is the last.
     clients: Vec<Client>,
     resting_until_ns: u64,
 }
@@ -67,7 +67,7 @@ impl Control {
         })
     }
 
-    /// The descriptors to wait for now.
+    /// Adds the descriptors to wait for now.
     pub fn add_descriptors(&self, now_ns: u64, descriptors: &mut Vec<RawFd>) {
         if now_ns >= self.resting_until_ns {
             descriptors.push(self.listener.as_raw_fd());
@@ -75,7 +75,7 @@ impl Control {
         }
     }
 
-    /// When to look at the socket without an event on its descriptor; none if that is not needed.
+    /// Returns when to look at the socket without an event on its descriptor; none if that is not needed.
     pub fn next_ns(&self, now_ns: u64) -> Option<u64> {
         let waiting = self.clients.iter().any(|client| client.end().is_some());
         (waiting || now_ns < self.resting_until_ns).then_some(self.resting_until_ns)
@@ -142,7 +142,7 @@ impl Client {
         self.received.iter().position(|&byte| byte == b'\n')
     }
 
-    /// Reads what was sent; false when the client is gone or sent too much.
+    /// Reads what was sent; returns false when the client is gone or sent too much.
     fn receive(&mut self, now_ns: u64) -> bool {
         let mut buffer = [0; LINE_LIMIT];
         match self.stream.read(&mut buffer) {
@@ -156,7 +156,7 @@ impl Client {
         }
     }
 
-    /// Answers the first line; false when the client does not read its answers.
+    /// Answers the first line; returns false when the client does not read its answers.
     fn serve(&mut self, answer: impl FnOnce(&[u8]) -> String) -> bool {
         let Some(end) = self.end() else {
             return true;
@@ -179,7 +179,7 @@ fn remove_stale(path: &Path) -> io::Result<()> {
         return Ok(());
     };
     if !found.file_type().is_socket() {
-        // No file of this user is replaced by a socket either.
+        // A socket does not replace a file of this user either.
         flowsweep_common::output::check(path)?;
         return Err(io::Error::new(
             io::ErrorKind::AlreadyExists,

@@ -1,4 +1,4 @@
-//! Turns what went wrong into one message: what, found, expected, remedy.
+//! Turns an error into one message: what, found, expected, remedy.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -11,9 +11,9 @@ pub enum Error {
     /// The configuration file cannot be read.
     #[error("{}: cannot be read", file.display())]
     Unreadable {
-        /// The file asked for.
+        /// The requested file.
         file: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A value in the configuration is not usable.
@@ -35,25 +35,25 @@ pub enum Error {
     NoInterface {
         /// The port's name in the configuration.
         port: String,
-        /// The interface asked for.
+        /// The requested interface.
         interface: String,
     },
     /// Raw sockets are not permitted.
     #[error("a raw socket on interface {interface} is not permitted")]
     NotPermitted {
-        /// The interface asked for.
+        /// The requested interface.
         interface: String,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The control socket or the statistics file cannot be made.
+    /// The control socket or the statistics file cannot be created.
     #[error("{what} {}: cannot be made", path.display())]
     Output {
         /// Which output: "control socket" or "statistics file".
         what: &'static str,
         /// Where it should be.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
         /// What to do.
         remedy: &'static str,
@@ -63,7 +63,7 @@ pub enum Error {
     System {
         /// What was attempted.
         action: String,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
@@ -116,7 +116,7 @@ impl Error {
         [("found", found), ("expected", expected), ("remedy", remedy)]
     }
 
-    /// The message for a person: one line, then the details that are known, indented.
+    /// Returns the message for a person: one line, then the details that are known, indented.
     pub fn report(&self) -> String {
         let mut text = format!("error: {self}");
         for (label, value) in self.details() {

@@ -72,7 +72,7 @@ const PORTION_BYTES: usize = 1 << 20;
 /// The part of a frame that its checksum covers: addresses, ports, sequence numbers, and some payload.
 const CHECKED_BYTES: usize = 64;
 
-/// A frame's record. Times are of the emulator's clock, 0 for those that never came.
+/// A frame's record. Times are of the emulator's clock, 0 for events that did not happen.
 #[derive(Debug, Clone, Copy)]
 pub struct Record {
     /// Number in its direction.
@@ -100,7 +100,7 @@ pub struct Record {
 /// The log: a buffer and the thread that writes.
 pub struct Fates {
     path: PathBuf,
-    /// Added to a time of the emulator's clock gives wall-clock time.
+    /// Added to a time of the emulator's clock, this gives wall-clock time.
     wall_offset_ns: i64,
     buffer: Vec<u8>,
     portions: Sender<Vec<u8>>,
@@ -108,7 +108,7 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// Creates the file and its writer. To be called before this thread asks for real-time priority.
+    /// Creates the file and its writer. Call it before this thread asks for real-time priority.
     pub fn create(path: &Path, links: &[[&str; 2]], wall_offset_ns: i64) -> Result<Self, Error> {
         let fail = |source| failure(path, source);
         let mut file = output::create(path, 0o644).map_err(fail)?;
@@ -118,7 +118,7 @@ impl Fates {
         let writer = std::thread::Builder::new()
             .name("fates".into())
             .spawn(move || {
-                // The file is open: no right is needed any more.
+                // The file is open: no privilege is needed any more.
                 let dropped = privileges::drop_all(&[]);
                 let _ = began.send(());
                 dropped?;
@@ -128,7 +128,7 @@ impl Fates {
                 file.sync_all()
             })
             .map_err(fail)?;
-        // An error of the thread comes out in `finish`.
+        // `finish` reports an error of the thread.
         let _ = begins.recv();
         Ok(Self {
             path: path.to_owned(),
@@ -168,7 +168,7 @@ impl Fates {
         }
     }
 
-    /// Writes what is left; an error of any write so far comes out here.
+    /// Writes what is left; returns an error of any write so far.
     pub fn finish(self) -> Result<(), Error> {
         let _ = self.portions.send(self.buffer);
         drop(self.portions);
@@ -207,7 +207,7 @@ fn header(links: &[[&str; 2]]) -> Vec<u8> {
     text
 }
 
-/// CRC-32 (IEEE 802.3, as in zlib) of the first [`CHECKED_BYTES`] of a frame.
+/// Returns the CRC-32 (IEEE 802.3, as in zlib) of the first [`CHECKED_BYTES`] of a frame.
 pub fn crc32(frame: &[u8]) -> u32 {
     let checked = &frame[..frame.len().min(CHECKED_BYTES)];
     !checked.iter().fold(!0, |crc, byte| {

@@ -1,5 +1,5 @@
 //! Turns the headers of a frame into the number that chooses its member link, after the formulas of Linux's bonding
-//! driver (Documentation/networking/bonding.rst, `xmit_hash_policy`); switches with LACP do alike.
+//! driver (Documentation/networking/bonding.rst, `xmit_hash_policy`); switches with LACP do similarly.
 
 use serde::Deserialize;
 
@@ -28,7 +28,7 @@ struct Headers {
     ports: Option<u32>,
 }
 
-/// The number of a frame's flow; the member is the number modulo the members.
+/// Returns the number of a frame's flow; the member is the number modulo the members.
 pub fn number(frame: &[u8], policy: Policy) -> u32 {
     let headers = parse(frame).unwrap_or_default();
     let mut hash = match (policy, headers.ports) {
@@ -38,7 +38,7 @@ pub fn number(frame: &[u8], policy: Policy) -> u32 {
     };
     hash ^= hash >> 16;
     hash ^= hash >> 8;
-    // The lowest bit is left out: clients choose ports of one parity.
+    // Leaves out the lowest bit: clients choose ports of one parity.
     if policy == Policy::Layer34 {
         hash >> 1
     } else {
@@ -67,7 +67,7 @@ fn parse(frame: &[u8]) -> Option<Headers> {
     Some(headers)
 }
 
-/// Addresses and ports of an IP packet; `None` where it ends too early.
+/// Reads addresses and ports of an IP packet; returns `None` where it ends too early.
 fn transport(kind: u16, packet: &[u8], headers: &mut Headers) -> Option<()> {
     let (protocol, ports_at) = match kind {
         ETHERTYPE_IPV4 => {

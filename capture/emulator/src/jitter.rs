@@ -8,8 +8,8 @@ use crate::random::Stream;
 
 /// Shape of the Pareto law, as in netem's table of that name.
 const SHAPE: f64 = 3.0;
-/// The Pareto law is cut at this multiple of its minimum, which one frame in a thousand exceeds: uncut, its fourth moment
-/// is infinite and the standard deviation of no finite sample could be told from another.
+/// The Pareto law is cut at this multiple of its minimum, which one frame in a thousand exceeds: uncut, its fourth
+/// moment is infinite, and no finite sample could verify its standard deviation.
 const CUT: f64 = 10.0;
 
 /// Distribution of the deviation. Each has mean 0 and standard deviation 1 before it is scaled.
@@ -24,7 +24,7 @@ pub enum Law {
     Pareto,
 }
 
-/// Deviation asked for.
+/// The requested deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jitter {
     /// Standard deviation, nanoseconds.
@@ -34,16 +34,16 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// The deviation of frame `index`, nanoseconds; negative is early.
+    /// Returns the deviation of frame `index`, nanoseconds; negative is early.
     pub fn sample_ns(self, stream: Stream, index: u64) -> i64 {
         (self.std_ns * self.law.sample(stream, index)).round() as i64
     }
 }
 
 impl Law {
-    /// A number with mean 0 and standard deviation 1.
+    /// Returns a number with mean 0 and standard deviation 1.
     fn sample(self, stream: Stream, index: u64) -> f64 {
-        // Two numbers per frame, used by one law.
+        // Two numbers per frame, as one of the laws needs both.
         let unit = stream.unit(2 * index);
         match self {
             Self::Uniform => (unit - 0.5) * 12_f64.sqrt(),
@@ -61,7 +61,7 @@ impl Law {
     }
 }
 
-/// Mean and standard deviation of the Pareto law between 1 and `CUT`.
+/// Returns mean and standard deviation of the Pareto law between 1 and `CUT`.
 fn pareto_moments() -> (f64, f64) {
     let scale = SHAPE / (1.0 - CUT.powf(-SHAPE));
     let moment = |order: f64| scale / (SHAPE - order) * (1.0 - CUT.powf(order - SHAPE));
@@ -72,7 +72,7 @@ fn pareto_moments() -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// The cumulative distribution of a law at `x` standard deviations.
+    /// Returns the cumulative distribution of a law at `x` standard deviations.
     fn cumulative(law: Law, x: f64) -> f64 {
         match law {
             Law::Uniform => (x / 12_f64.sqrt() + 0.5).clamp(0.0, 1.0),
@@ -85,7 +85,7 @@ mod tests {
         }
     }
 
-    /// Abramowitz and Stegun 7.1.26: within 1.5e-7.
+    /// Returns the error function by Abramowitz and Stegun 7.1.26: within 1.5e-7.
     fn error_function(x: f64) -> f64 {
         let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
         let poly = [

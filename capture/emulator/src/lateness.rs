@@ -48,7 +48,7 @@ impl Lateness {
         self.max_ns = self.max_ns.max(late_ns);
     }
 
-    /// The quantiles so far; all 0 without samples.
+    /// Returns the quantiles so far; all 0 without samples.
     pub fn quantiles(&self) -> Quantiles {
         Quantiles {
             p50: self.quantile(500),
@@ -72,7 +72,7 @@ impl Lateness {
     }
 }
 
-/// Below `STEPS` one bucket per value, above it `STEPS` buckets per power of two.
+/// Returns the bucket of a value: below `STEPS` one per value, above it `STEPS` per power of two.
 fn bucket(value: u64) -> usize {
     if value < u64::from(STEPS) {
         return value as usize;
@@ -82,7 +82,7 @@ fn bucket(value: u64) -> usize {
     (STEPS * (power - STEP_BITS + 1) + step) as usize
 }
 
-/// The largest value of a bucket.
+/// Returns the largest value of a bucket.
 fn upper_edge(index: usize) -> u64 {
     let index = index as u32;
     if index < STEPS {

@@ -7,8 +7,8 @@
 //! start  = max(arrival, end of the frame before)      depart = start + bits / rate
 //! ```
 //!
-//! Frames wait here until somebody asks for them: what a queue discipline decides when a frame starts, and a change of
-//! the rate, then act on all frames that have not started.
+//! Frames wait here until they are taken out: so decisions of a queue discipline at the start of a frame, and a change
+//! of the rate, act on all frames that have not started.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -26,7 +26,7 @@ pub struct LineParameters {
     pub queue: Queue,
     /// Added to every frame's size when its time on the line is computed.
     pub overhead_bytes: u64,
-    /// Bytes that a frame counts as at least, before the overhead.
+    /// Least bytes that a frame takes, before the overhead.
     pub least_frame_bytes: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct Queue {
     pub bytes: u64,
     /// Frames that may wait, the one under transmission included.
     pub packets: u64,
-    /// Drops by delay too: `CoDel`.
+    /// Drops by delay, too: `CoDel`.
     pub codel: Option<Targets>,
 }
 
@@ -67,7 +67,7 @@ struct Queued<T> {
     item: T,
 }
 
-/// The end of a transmission: `at_ns + remainder / rate` nanoseconds. The remainder keeps the rate exact for ever.
+/// The end of a transmission: `at_ns + remainder / rate` nanoseconds. The remainder keeps the rate exact forever.
 #[derive(Debug, Clone, Copy, Default)]
 struct End {
     at_ns: u64,
@@ -88,7 +88,7 @@ pub struct Line<T> {
 }
 
 impl<T> Line<T> {
-    /// An idle line.
+    /// Returns an idle line.
     pub fn new(parameters: LineParameters) -> Self {
         Self {
             parameters,
@@ -100,7 +100,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// Other parameters for every frame that has not started. To be called when those that have are taken out.
+    /// Sets other parameters for every frame that has not started. Call it after those that have are taken out.
     pub fn set(&mut self, parameters: LineParameters) {
         if parameters.rate_bit_s != self.parameters.rate_bit_s {
             // A remainder is a part of a nanosecond at the old rate.
@@ -138,7 +138,7 @@ impl<T> Line<T> {
         Ok(())
     }
 
-    /// The frame at the head and when it departs unless it is dropped.
+    /// Returns the frame at the head and when it departs unless it is dropped.
     pub fn head(&self) -> Option<(u64, &T)> {
         let head = self.queue.front()?;
         Some((self.end_of(head).at_ns, &head.item))
@@ -184,7 +184,7 @@ impl<T> Line<T> {
         })
     }
 
-    /// True when nothing waits.
+    /// Returns whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -209,7 +209,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// Bytes of started frames that are not yet sent at this time; a begun byte counts whole.
+    /// Returns the bytes of started frames that are not yet sent at this time; a begun byte counts whole.
     fn sending_bytes(&self, at_ns: u64, rate: NonZeroU64) -> u64 {
         if self.free.at_ns < at_ns {
             return 0;

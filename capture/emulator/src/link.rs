@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Jitter, loss and duplication are drawn by the frame's number in its direction, so neither a full queue nor the
-//! timing of other frames shifts them. A lost frame has used the line: it is lost behind it.
+//! timing of other frames shifts them. A lost frame has used the line: it is lost after it.
 
 use std::collections::VecDeque;
 
@@ -92,7 +92,7 @@ struct Draw<T> {
 #[derive(Debug, Clone)]
 struct Member<T> {
     line: Line<Draw<T>>,
-    /// Frames behind the line, in the order of their delivery.
+    /// Frames taken from the line, in the order of their delivery.
     flying: VecDeque<Arrival<T>>,
     last_deliver_ns: u64,
 }
@@ -114,7 +114,7 @@ pub struct Direction<T> {
 }
 
 impl<T: Clone> Direction<T> {
-    /// An idle direction; `names` are those of the ports it leads from and to.
+    /// Creates an idle direction; `names` are those of the ports it leads from and to.
     pub fn new(parameters: Parameters, seed: u64, names: [&str; 2]) -> Self {
         let mut direction = Self {
             parameters,
@@ -131,13 +131,13 @@ impl<T: Clone> Direction<T> {
         direction
     }
 
-    /// What this direction is asked to do.
+    /// Returns the parameters of this direction.
     pub const fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Other parameters for the frames that have not started at this time; those offered before `at_ns` must have been
-    /// offered already. Members that are no longer used send what they hold.
+    /// Sets other parameters for the frames that have not started at this time; frames that arrive before `at_ns` must
+    /// have been offered already. Members that are no longer used send what they still have.
     pub fn set(&mut self, parameters: Parameters, at_ns: u64) {
         for member in 0..self.members.len() {
             self.start(member, at_ns);
@@ -160,7 +160,7 @@ impl<T: Clone> Direction<T> {
         }
     }
 
-    /// Takes the next frame. Frames come in the order of their arrival; a stamp that goes back counts as equal to the
+    /// Takes the next frame. Frames come in the order of their arrival; a stamp that goes back is taken as equal to the
     /// one before. `number` is the frame's number in this direction, `flow` that of its flow.
     pub fn offer(&mut self, arrival_ns: u64, bytes: u64, number: u64, flow: u32, item: T) {
         let arrival_ns = arrival_ns.max(self.last_arrival_ns);
@@ -190,7 +190,7 @@ impl<T: Clone> Direction<T> {
         }
     }
 
-    /// The next time to call `take_due`: no frame arrives at the other end before it.
+    /// Returns the next time to call `take_due`: no frame arrives at the other end before it.
     pub fn next_ns(&self) -> Option<u64> {
         (0..self.members.len())
             .filter_map(|member| self.member_next_ns(member))
@@ -208,8 +208,8 @@ impl<T: Clone> Direction<T> {
             .min()
     }
 
-    /// When the head of the queue has to be looked at: at its delivery, or with jitter at its departure, as one behind it
-    /// may be delivered first, where that overtakes it or this one is dropped.
+    /// Returns when to look at the head of the queue: at its delivery, or with jitter at its departure, as the frame
+    /// behind it may be delivered first, if that overtakes it or this one is dropped.
     fn head_next_ns(&self, member: usize) -> Option<u64> {
         let member = &self.members[member];
         let (depart_ns, draw) = member.line.head()?;
@@ -226,7 +226,7 @@ impl<T: Clone> Direction<T> {
             .saturating_add_signed(draw.jitter_ns)
     }
 
-    /// The next frame that arrives by this time.
+    /// Returns the next frame that arrives by this time.
     pub fn take_due(&mut self, now_ns: u64) -> Option<Arrival<T>> {
         for member in 0..self.members.len() {
             while self
@@ -246,12 +246,12 @@ impl<T: Clone> Direction<T> {
         self.members[first.1].flying.pop_front()
     }
 
-    /// The frames dropped since the last call.
+    /// Returns the frames dropped since the last call.
     pub fn take_dropped(&mut self) -> std::vec::Drain<'_, Drop<T>> {
         self.dropped.drain(..)
     }
 
-    /// True when no frame is on the way.
+    /// Returns whether no frame is on the way.
     pub fn is_empty(&self) -> bool {
         let mut members = self.members.iter();
         members.all(|member| member.line.is_empty() && member.flying.is_empty())
@@ -303,7 +303,7 @@ impl<T: Clone> Direction<T> {
             copy: false,
             item: draw.item,
         };
-        // Behind all that arrive before or with it; at the end unless it overtakes.
+        // After all that arrive before or with it; at the end unless it overtakes.
         let place = match this.flying.back() {
             Some(last) if last.deliver_ns > deliver_ns => this
                 .flying

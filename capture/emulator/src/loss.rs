@@ -1,11 +1,11 @@
-//! Turns a frame's number into whether the line loses it: independently, or in bursts.
+//! Decides by a frame's number whether the line loses it: independently, or in bursts.
 
 use crate::random::Stream;
 
 /// How the line loses frames.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loss {
-    /// Each frame with the same probability, whatever became of the others.
+    /// Each frame with the same probability, whatever happened to the others.
     Independent {
         /// Probability.
         rate: f64,
@@ -33,7 +33,7 @@ pub struct LossState {
 }
 
 impl LossState {
-    /// In the good state.
+    /// Begins in the good state.
     pub fn new(loss: Option<Loss>, seed: u64, names: [&str; 2]) -> Self {
         Self {
             loss,
@@ -43,7 +43,7 @@ impl LossState {
         }
     }
 
-    /// Another law from the next frame on; a law that stays keeps its state.
+    /// Sets another law from the next frame on; a law that stays keeps its state.
     pub fn set(&mut self, loss: Option<Loss>) {
         if self.loss != loss {
             self.loss = loss;
@@ -51,7 +51,7 @@ impl LossState {
         }
     }
 
-    /// True when frame `index` is lost. To be asked once for each frame, in order.
+    /// Returns whether frame `index` is lost. Call it once for each frame, in order.
     pub fn lose(&mut self, index: u64) -> bool {
         let probability = match self.loss {
             None => return false,

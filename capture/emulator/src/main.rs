@@ -109,14 +109,14 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let outcome = engine.run(scheduling, &signals, &mut control);
     let stats = engine.json() + "\n";
     let finished = engine.finish();
-    // Last: where the statistics are, everything else is complete.
+    // Last: once the statistics exist, everything else is complete.
     if let Some(path) = &arguments.stats {
         output::write(path, &stats)?;
     }
     outcome.and(finished)
 }
 
-/// The ports are open, the priority and the memory are granted: what is left is to send, receive and write files.
+/// Keeps only the rights to send, receive and write files: ports are open, priority and memory are granted.
 fn drop_privileges(arguments: &Arguments) -> Result<(), Error> {
     let files = [Some(&arguments.control), arguments.stats.as_ref()];
     let folders: Vec<PathBuf> = files
@@ -129,7 +129,7 @@ fn drop_privileges(arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes this thread as punctual as the system permits; names the scheduling that was granted.
+/// Makes this thread as punctual as the system permits; returns the scheduling that was granted.
 fn prepare(priority: i32) -> Result<&'static str, Error> {
     process::precise_timers().map_err(Error::system("setting the timer slack"))?;
     // Without it a page fault may delay a frame; it still arrives, and the lateness shows it.

@@ -1,5 +1,4 @@
-//! Turns the number of times frames were handed out into how long to wait before the next time: under load, frames are
-//! handed out in groups.
+//! Decides how long to wait before frames are handed out again: under load, they are handed out in groups.
 //!
 //! A thread that wakes for every frame spends most of its time on waking: at 1 Gbit/s it is busy all the time, the
 //! kernel's limit on real-time threads stops it for 50 ms in each second, and frames are that late.
@@ -34,7 +33,7 @@ impl Pace {
         self.last_ns = now_ns;
     }
 
-    /// Nothing needs to be handed out or read before this time.
+    /// Returns the time before which nothing needs to be handed out or read.
     pub const fn not_before_ns(&self) -> u64 {
         if self.loaded {
             self.last_ns + GROUP_NS
@@ -48,7 +47,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Frames this far apart for 10 ms; returns the longest wait that was asked for.
+    /// Hands out frames this far apart for 10 ms; returns the longest wait.
     fn longest_wait_ns(gap_ns: u64) -> u64 {
         let (mut pace, mut now_ns, mut longest_ns) = (Pace::default(), 5_000_000, 0);
         while now_ns < 15_000_000 {

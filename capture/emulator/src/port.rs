@@ -10,7 +10,7 @@ use crate::stats::PortCounters;
 use crate::sys::packet::{self, BATCH, PacketSocket};
 use crate::sys::receive::{ReceiveBatch, Received};
 
-/// Asked for per direction: 64 MiB hold 20 ms of 10 Gbit/s even when every frame costs twice its size.
+/// Requested per direction: 64 MiB hold 20 ms of 10 Gbit/s even when every frame costs twice its size.
 const BUFFER_BYTES: i32 = 64 << 20;
 
 /// One site's port.
@@ -30,7 +30,7 @@ pub struct Port {
 /// What became of frames handed to the interface.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// The first so many left.
+    /// This many left, from the first on.
     Frames(usize),
     /// The interface is busy; nothing left.
     Busy,
@@ -69,7 +69,7 @@ impl Port {
         })
     }
 
-    /// Reads what waits, up to one batch; true when more may wait.
+    /// Reads what waits, up to one batch; returns true when more may wait.
     pub fn receive(&mut self, batch: &mut ReceiveBatch, clock: Clock) -> Result<bool, Error> {
         let before_ns = clock.now_ns();
         let count = match batch.receive(&self.socket) {
@@ -94,16 +94,16 @@ impl Port {
         Ok(count == BATCH)
     }
 
-    /// Arrival time of a frame of the batch just read.
+    /// Returns the arrival time of a frame of the batch just read.
     ///
-    /// The emptiness noted by that very read is later than the frames it returned, so callers take the floor before it.
+    /// The read itself may note an emptiness later than the frames it returned, so callers take the floor before it.
     pub fn arrival_ns(frame: &Received<'_>, now: Now, floor_ns: u64) -> u64 {
         frame
             .stamp_ns
             .map_or(now.steady_ns, |stamp| now.steady(stamp, floor_ns))
     }
 
-    /// When the socket was last seen empty.
+    /// Returns when the socket was last seen empty.
     pub const fn emptied_ns(&self) -> u64 {
         self.emptied_ns
     }

@@ -1,4 +1,4 @@
-//! Turns (seed, names, frame number) into random numbers: each number can be had alone, in any order.
+//! Turns (seed, names, frame number) into random numbers: each can be computed alone, in any order.
 //!
 //! `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014) read as a counter-based generator: the n-th number of a stream is
 //! `mix(key + n * GAMMA)`, with a key per seed, link direction and purpose. A frame's fate thus depends on the seed
@@ -14,7 +14,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of a seed for a purpose; `names` are those of the ports it lies between.
+    /// Returns the stream of a seed for a purpose; `names` are those of the ports it lies between.
     pub fn new(seed: u64, names: [&str; 2], purpose: &str) -> Self {
         let mut key = mix(seed.wrapping_add(GAMMA));
         for text in [names[0], names[1], purpose] {
@@ -27,17 +27,17 @@ impl Stream {
         Self { key }
     }
 
-    /// The number of frame `index`, 64 bits.
+    /// Returns the number of frame `index`, 64 bits.
     pub const fn bits(self, index: u64) -> u64 {
         mix(self.key.wrapping_add(index.wrapping_mul(GAMMA)))
     }
 
-    /// The number of frame `index`, at least 0 and below 1, 53 bits.
+    /// Returns the number of frame `index`, at least 0 and below 1, 53 bits.
     pub fn unit(self, index: u64) -> f64 {
         (self.bits(index) >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// True for frame `index` with this probability.
+    /// Returns true for frame `index` with this probability.
     pub fn chance(self, index: u64, probability: f64) -> bool {
         self.unit(index) < probability
     }

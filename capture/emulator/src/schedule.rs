@@ -1,8 +1,8 @@
-//! Turns a list of changes and the time it began into what changes next.
+//! Finds what changes next from a list of changes and the time at which it began.
 
 use crate::config::{Applied, Change, Fault, Network};
 
-/// The network as it is asked to be now, and what is to come.
+/// The present settings of the network, and the changes to come.
 #[derive(Debug)]
 pub struct Schedule {
     network: Network,
@@ -13,7 +13,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule that has not begun.
+    /// Returns a schedule that has not begun.
     pub const fn new(network: Network, changes: Vec<Change>, waits: bool) -> Self {
         Self {
             network,
@@ -24,7 +24,7 @@ impl Schedule {
         }
     }
 
-    /// The emulator is ready: begins, unless it shall wait for a command.
+    /// Notes that the emulator is ready: begins, unless it waits for a command.
     pub const fn ready(&mut self, now_ns: u64) {
         if !self.waits {
             self.start(now_ns);
@@ -37,17 +37,17 @@ impl Schedule {
         self.next = 0;
     }
 
-    /// When the next change is due.
+    /// Returns when the next change is due.
     pub fn next_ns(&self) -> Option<u64> {
         Some(self.began_ns? + self.changes.get(self.next)?.at_ns)
     }
 
-    /// The next change: its time, its key and what becomes different.
+    /// Makes the next change; returns its time, its key and what becomes different.
     pub fn take(&mut self) -> Option<(u64, String, Vec<Applied>)> {
         let at_ns = self.next_ns()?;
         let change = &self.changes[self.next];
         self.next += 1;
-        // The whole schedule was checked when it was read; a command since may have made a change of it unusable.
+        // The whole schedule was checked when it was read; since then a command may have made a change of it unusable.
         let applied = self.network.apply(change).unwrap_or_default();
         Some((at_ns, change.key.clone(), applied))
     }

@@ -3,9 +3,9 @@
 //! Waking an idle core takes tens of microseconds, on virtual machines up to 100. Waiting busily hides that, but it
 //! takes the core from the emulated hosts; the budget bounds how much of it.
 
-/// Part of the time that may go into waiting, as a divisor: a fifth.
+/// Part of the time that may go into busy waiting, as a divisor: a fifth.
 const SHARE: u64 = 5;
-/// Credit saved up at most; longer idle times earn no more.
+/// Most credit that is saved up; longer idle times earn no more.
 const CREDIT_LIMIT_NS: u64 = 20_000_000;
 
 /// The budget for busy waiting.
@@ -18,7 +18,7 @@ pub struct Spin {
 }
 
 impl Spin {
-    /// Waits busily for at most `window_ns` before a deadline.
+    /// Allows busy waiting for at most `window_ns` before a deadline.
     pub const fn new(window_ns: u64) -> Self {
         Self {
             window_ns,
@@ -28,7 +28,7 @@ impl Spin {
         }
     }
 
-    /// How long to sleep now; 0 where the rest is to be waited for busily, or nothing is left.
+    /// Returns how long to sleep now; 0 where the rest is waited for busily, or nothing is left.
     pub fn sleep_ns(&mut self, now_ns: u64, deadline_ns: u64) -> u64 {
         let elapsed_ns = now_ns - self.last_ns;
         self.last_ns = now_ns;

@@ -15,7 +15,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// One more.
+    /// Adds one frame.
     pub const fn add(&mut self, bytes: u64) {
         self.frames += 1;
         self.bytes += bytes;
@@ -57,32 +57,32 @@ pub struct LinkCounters {
 }
 
 impl LinkCounters {
-    /// A frame entered this direction of which only the beginning was read.
+    /// Notes a frame that entered this direction and of which only the beginning was read.
     pub const fn drop_oversize(&mut self, bytes: u64) {
         self.accept(bytes);
         self.leave(bytes).oversize.add(bytes);
     }
 
-    /// A frame entered this direction and waits for its fate.
+    /// Notes a frame that entered this direction and waits for its fate.
     pub const fn accept(&mut self, bytes: u64) {
         self.received += 1;
         self.received_bytes += bytes;
         self.in_flight.add(bytes);
     }
 
-    /// A frame was doubled.
+    /// Notes a frame that was doubled.
     pub const fn duplicate(&mut self, bytes: u64) {
         self.duplicated.add(bytes);
         self.in_flight.add(bytes);
     }
 
-    /// A waiting frame left at the far end.
+    /// Notes a waiting frame that left at the far end.
     pub const fn deliver(&mut self, bytes: u64) {
         self.leave(bytes);
         self.delivered.add(bytes);
     }
 
-    /// A waiting frame got lost: where to count it.
+    /// Takes a frame out of those in flight; returns where to count it if it was lost.
     pub const fn leave(&mut self, bytes: u64) -> &mut Drops {
         self.in_flight.frames -= 1;
         self.in_flight.bytes -= bytes;
@@ -130,7 +130,7 @@ pub struct PortCounters {
     pub checksum_missing: u64,
 }
 
-/// One direction of a link, with what it was asked to do.
+/// One direction of a link, with its parameters.
 #[derive(Debug, serde::Serialize)]
 pub struct LinkStats<'a> {
     /// Name of the port that frames come from.
@@ -208,7 +208,7 @@ pub struct Stats<'a> {
     pub changes: &'a [ChangeStats],
 }
 
-/// A change of the network in mid-run.
+/// A change of the network during the run.
 #[derive(Debug, serde::Serialize)]
 pub struct ChangeStats {
     /// When it took effect, wall clock, nanoseconds since the epoch.

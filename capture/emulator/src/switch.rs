@@ -5,7 +5,7 @@ use std::collections::HashMap;
 /// Number of a port, in the order of the configuration.
 pub type PortIndex = usize;
 
-/// Addresses kept before the table is emptied and learned anew; bounds memory when addresses are forged.
+/// Addresses kept before the table is emptied and filled again; bounds memory when addresses are forged.
 const TABLE_LIMIT: usize = 65_536;
 
 /// Length of the two addresses at the start of a frame.
@@ -59,7 +59,7 @@ impl Switch {
     }
 }
 
-/// Broadcast and multicast addresses have the lowest bit of the first byte set.
+/// Returns whether it is broadcast or multicast: those have the lowest bit of the first byte set.
 const fn is_group(address: [u8; 6]) -> bool {
     address[0] & 1 == 1
 }

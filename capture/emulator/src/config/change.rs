@@ -1,4 +1,4 @@
-//! Turns a change in mid-run into the new parameters of what it concerns; the schedule is a list of changes.
+//! Turns a change during the run into new parameters of what it concerns; the schedule is a list of changes.
 
 use super::file::{self, Port, Uplink};
 use super::numbers::whole;
@@ -7,10 +7,10 @@ use super::{Fault, PlannedDirection, json};
 use crate::link::Parameters;
 use crate::switch::PortIndex;
 
-/// Latest change: a week. Later is a unit mixed up.
+/// Latest change: a week. A later one has a wrong unit.
 const MAX_AT_NS: f64 = 7.0 * 86_400e9;
 
-/// What is asked of every link direction and uplink at the moment.
+/// The present settings of every link direction and uplink.
 #[derive(Debug, Clone)]
 pub struct Network {
     names: Vec<String>,
@@ -19,7 +19,7 @@ pub struct Network {
     framing: Framing,
 }
 
-/// A change with its time, nanoseconds since the schedule began; 0 for one that is asked for at once.
+/// A change with its time, nanoseconds since the schedule began; 0 for an immediate one.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// When.
@@ -59,7 +59,7 @@ impl Change {
 }
 
 impl Network {
-    /// As the configuration says; [`Network::all`] checks the values.
+    /// Takes the values of the configuration, which [`Network::all`] checks.
     pub fn new(ports: &[Port], directions: Vec<PlannedDirection>, framing: Framing) -> Self {
         let uplinks = ports.iter().enumerate().map(|(index, port)| {
             let uplink = port.uplink.as_ref()?;
@@ -74,12 +74,12 @@ impl Network {
         }
     }
 
-    /// The directions, in the order of the configuration.
+    /// Returns the directions, in the order of the configuration.
     pub fn directions(&self) -> &[PlannedDirection] {
         &self.directions
     }
 
-    /// The parameters of everything.
+    /// Returns the parameters of everything.
     pub fn all(&self) -> Result<Vec<Applied>, Fault> {
         let directions = self.directions.iter().enumerate().map(|(index, planned)| {
             let parameters = planned.layers.parameters(self.framing)?;
@@ -96,7 +96,7 @@ impl Network {
         directions.chain(uplinks).collect()
     }
 
-    /// Checks a change and takes it over; returns what becomes different. Nothing is taken over of a faulty one.
+    /// Checks a change and takes it over; returns what becomes different. A faulty change has no effect.
     pub fn apply(&mut self, change: &Change) -> Result<Vec<Applied>, Fault> {
         let Change { key, values, .. } = change;
         match (&values.a, &values.b, &values.port, &values.uplink) {

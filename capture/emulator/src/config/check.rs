@@ -7,7 +7,7 @@ use super::values::Layers;
 use super::{Fault, PlannedDirection};
 use crate::switch::PortIndex;
 
-/// Every port has a name and an interface of its own.
+/// Checks that every port has a name and an interface of its own.
 pub fn ports(ports: &[Port]) -> Result<(), Fault> {
     if ports.len() < 2 {
         return Err(Fault::new(
@@ -45,7 +45,7 @@ pub fn ports(ports: &[Port]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Every pair of ports has one link; returns its two directions, not yet checked themselves.
+/// Checks that every pair of ports has one link; returns all directions, not yet checked themselves.
 pub fn links(links: &[Link], ports: &[Port]) -> Result<Vec<PlannedDirection>, Fault> {
     let mut directions: Vec<PlannedDirection> = Vec::new();
     for (index, link) in links.iter().enumerate() {
@@ -103,7 +103,7 @@ pub fn links(links: &[Link], ports: &[Port]) -> Result<Vec<PlannedDirection>, Fa
     Ok(directions)
 }
 
-/// The port of this name.
+/// Returns the port of this name.
 pub fn find_port(key: &str, name: &str, ports: &[Port]) -> Result<PortIndex, Fault> {
     ports
         .iter()

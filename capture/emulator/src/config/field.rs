@@ -1,4 +1,4 @@
-//! A key that may be null or absent: absent takes over what lies below, null switches off.
+//! A key that may be null or absent: absent takes the value of the layer below, null switches off.
 
 use serde::{Deserialize, Deserializer};
 
@@ -15,12 +15,12 @@ pub enum Field<T> {
 }
 
 impl<T: Copy> Field<T> {
-    /// True where the key is there, be it null.
+    /// Returns whether the key is there, be it null.
     pub const fn is_present(&self) -> bool {
         !matches!(self, Self::Absent)
     }
 
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     pub const fn value(self) -> Option<T> {
         match self {
             Self::Value(value) => Some(value),

@@ -1,4 +1,4 @@
-//! The configuration as it stands in the file: every key with its type.
+//! The configuration as written in the file: every key with its type.
 
 use serde::Deserialize;
 
@@ -41,7 +41,7 @@ pub struct Uplink {
 }
 
 impl Uplink {
-    /// The same as the values of a link without delay.
+    /// Returns the same as the values of a link without delay.
     pub fn values(&self) -> Values {
         Values {
             rate_bit_s: self.rate_bit_s,
@@ -54,7 +54,7 @@ impl Uplink {
     }
 }
 
-/// The file as it stands.
+/// The whole file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
@@ -64,7 +64,7 @@ pub struct File {
     /// Bytes that each frame costs on the line beyond its own.
     #[serde(default)]
     pub overhead_bytes: f64,
-    /// Bytes that a frame takes on the line at least.
+    /// Least bytes that a frame takes on the line.
     #[serde(default)]
     pub least_frame_bytes: f64,
     /// The ports.
@@ -120,7 +120,7 @@ macro_rules! with_values {
         }
 
         impl $name {
-            /// The values alone.
+            /// Returns the values alone.
             #[allow(dead_code)]
             pub const fn values(&self) -> Values {
                 Values {
@@ -188,7 +188,7 @@ pub struct Queue {
     pub bytes: Option<f64>,
     /// Frames that may wait.
     pub packets: Option<f64>,
-    /// What is dropped besides what finds no room.
+    /// What is dropped besides frames that find no room.
     #[serde(default)]
     pub discipline: Discipline,
     /// `CoDel`'s TARGET.
@@ -204,7 +204,7 @@ pub enum Discipline {
     /// Nothing.
     #[default]
     DropTail,
-    /// What waited too long: RFC 8289.
+    /// Frames that waited too long: RFC 8289.
     Codel,
 }
 

@@ -18,7 +18,7 @@ pub use change::{Applied, Change, Network};
 pub use file::Port;
 pub use values::Layers;
 
-/// What the emulator shall do.
+/// The plan of the emulator.
 #[derive(Debug)]
 pub struct Plan {
     /// Seed of every random decision.
@@ -27,7 +27,7 @@ pub struct Plan {
     pub ports: Vec<Port>,
     /// Links and uplinks as they are at the start.
     pub network: Network,
-    /// What that means for every direction and uplink.
+    /// Their parameters, for every direction and uplink.
     pub parameters: Vec<Applied>,
     /// Changes while it runs, in the order of their times.
     pub schedule: Vec<Change>,
@@ -42,11 +42,11 @@ pub struct PlannedDirection {
     pub from: PortIndex,
     /// Port that frames go to.
     pub to: PortIndex,
-    /// What shall happen to them.
+    /// What happens to them.
     pub layers: Layers,
 }
 
-/// A value of the configuration that is not usable; becomes [`Error::Config`] with the file's name.
+/// An unusable value of the configuration; becomes [`Error::Config`] with the file's name.
 #[derive(Debug, serde::Serialize)]
 pub struct Fault {
     key: String,
@@ -56,7 +56,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// What is wrong, where.
+    /// Notes what is wrong, and where.
     pub fn new(
         key: impl Into<String>,
         found: impl Into<String>,

@@ -7,7 +7,7 @@ use super::Fault;
 /// Largest rate: beyond what any interface has, and below what the link's arithmetic can hold.
 const MAX_RATE_BIT_S: f64 = 1e13;
 
-/// A rate in bit/s.
+/// Checks a rate in bit/s.
 pub fn rate(key: &str, value: f64) -> Result<NonZeroU64, Fault> {
     let whole = value.round();
     NonZeroU64::new(whole as u64)
@@ -22,7 +22,7 @@ pub fn rate(key: &str, value: f64) -> Result<NonZeroU64, Fault> {
         })
 }
 
-/// A probability.
+/// Checks a probability.
 pub fn probability(key: &str, value: f64) -> Result<f64, Fault> {
     if (0.0..=1.0).contains(&value) {
         return Ok(value);
@@ -35,7 +35,7 @@ pub fn probability(key: &str, value: f64) -> Result<f64, Fault> {
     ))
 }
 
-/// A whole number in its range.
+/// Checks that a number is whole and in its range.
 pub fn whole(key: &str, value: f64, max: f64, unit: &str) -> Result<u64, Fault> {
     if value >= 0.0 && value <= max && value.fract() == 0.0 {
         return Ok(value as u64);
@@ -48,7 +48,7 @@ pub fn whole(key: &str, value: f64, max: f64, unit: &str) -> Result<u64, Fault> 
     ))
 }
 
-/// A whole number in its range that is not 0.
+/// Checks that a number is whole, in its range and not 0.
 pub fn at_least_one(key: &str, value: f64, max: f64, unit: &str) -> Result<u64, Fault> {
     match whole(key, value, max, unit)? {
         0 => Err(Fault::new(

@@ -1,4 +1,4 @@
-//! Turns the values given for one direction, in the link and in what overrides it, into its parameters.
+//! Turns the values for one direction, of the link and of its overrides, into its parameters.
 
 use std::num::NonZeroU64;
 
@@ -12,7 +12,7 @@ use crate::line::{LineParameters, Queue};
 use crate::link::Parameters;
 use crate::loss::Loss;
 
-/// Longest delay, one way: a minute. Longer is a unit mixed up.
+/// Longest delay, one way: a minute. A longer one has a wrong unit.
 const MAX_DELAY_NS: f64 = 60e9;
 /// Largest queue: 1 GiB, since queued frames are kept in memory.
 const MAX_QUEUE_BYTES: f64 = 1_073_741_824.0;
@@ -33,7 +33,7 @@ const CODEL: Targets = Targets {
 pub struct Framing {
     /// Added to each frame.
     pub overhead_bytes: u64,
-    /// Bytes that a frame counts as at least.
+    /// Least bytes that a frame takes.
     pub least_frame_bytes: u64,
 }
 
@@ -57,13 +57,13 @@ impl Framing {
 pub struct Layers(Vec<(String, Values)>);
 
 impl Layers {
-    /// Lays values over those so far; what is absent shows what lies below.
+    /// Lays values over those so far; an absent one shows the value below it.
     pub fn over(mut self, key: impl Into<String>, values: Values) -> Self {
         self.0.push((key.into(), values));
         self
     }
 
-    /// The same in one layer.
+    /// Returns the same in one layer.
     pub fn flat(&self) -> Self {
         let mut flat = Values::default();
         for (_, values) in &self.0 {
@@ -85,7 +85,7 @@ impl Layers {
         Self(vec![("now".into(), flat)])
     }
 
-    /// The value that holds, and its key.
+    /// Returns the value that applies, and its key.
     fn pick<T: Copy>(
         &self,
         name: &str,
@@ -100,7 +100,7 @@ impl Layers {
         (format!("{key}.{name}"), field(values).value())
     }
 
-    /// Checks every value.
+    /// Checks every value; returns the parameters.
     pub fn parameters(&self, framing: Framing) -> Result<Parameters, Fault> {
         let (key, delay) = self.pick("delay_ns", |values| values.delay_ns);
         let delay_ns = whole(
@@ -269,7 +269,7 @@ fn codel(key: &str, given: file::Queue) -> Result<Option<Targets>, Fault> {
     }))
 }
 
-/// One round trip's worth of bytes, the usual rule for a router's buffer.
+/// Returns one round trip's worth of bytes, the usual rule for a router's buffer.
 fn default_queue(rate: NonZeroU64, delay_ns: u64) -> u64 {
     let product = u128::from(rate.get()) * 2 * u128::from(delay_ns) / 8_000_000_000;
     (product.min(MAX_QUEUE_BYTES as u128) as u64).max(LEAST_QUEUE_BYTES)

@@ -40,7 +40,7 @@ impl Engine {
         self.fabric.finish()
     }
 
-    /// Counters of everything, as one line of JSON.
+    /// Returns the counters of everything, as one line of JSON.
     pub fn json(&mut self) -> String {
         for port in &mut self.ports {
             port.update_drops();

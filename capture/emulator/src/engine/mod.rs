@@ -33,7 +33,7 @@ pub struct Engine {
     pace: Pace,
     scheduling: &'static str,
     ports: Vec<Port>,
-    /// Per port: not to be sent to before this time.
+    /// Per port: the time before which nothing is sent to it.
     retry_ns: Vec<u64>,
     /// How long ports rest after receiving, and until when they do.
     rest_ns: u64,
@@ -48,7 +48,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens every port of the plan, and the log of fates where one is asked for.
+    /// Opens every port of the plan, and the log of fates if one is requested.
     pub fn open(plan: Plan, spin_ns: u64, fates: Option<&Path>) -> Result<Self, Error> {
         let clock = Clock::start();
         let wall_offset_ns = clock.now().wall_offset_ns();
@@ -136,8 +136,8 @@ impl Engine {
 
     /// Sleeps until a descriptor can be read or the next frame is nearly due.
     ///
-    /// `resting`: the ports are not among the descriptors, so the end of their rest must wake us, also if it has
-    /// passed meanwhile. `control_ns`: when the control socket wants to be looked at.
+    /// `resting`: the ports are not among the descriptors, so the end of their rest must wake us, even if it has passed
+    /// meanwhile. `control_ns`: when to look at the control socket.
     fn wait(
         &mut self,
         descriptors: &[RawFd],
@@ -174,7 +174,7 @@ impl Engine {
             .next_ns()
             .is_some_and(|at_ns| at_ns <= self.clock.now_ns())
         {
-            // Frames that came before the change are under the old rules.
+            // Frames that came before the change follow the old rules.
             for port in 0..self.ports.len() {
                 self.receive(port)?;
             }

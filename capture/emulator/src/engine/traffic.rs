@@ -9,7 +9,7 @@ use crate::port::{Port, Sent};
 use crate::switch::PortIndex;
 use crate::sys::packet::BATCH;
 
-/// A busy interface is tried again after this time, and given up when a frame is this late.
+/// A busy interface is tried again after this time; a frame that is this late for it is given up.
 const RETRY_NS: u64 = 20_000;
 const GIVE_UP_NS: u64 = 10_000_000;
 
@@ -37,7 +37,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Reads one batch from a port; true when more may wait.
+    /// Reads one batch from a port; returns true when more may wait.
     pub(super) fn receive(&mut self, port: PortIndex) -> Result<bool, Error> {
         let floor_ns = self.ports[port].emptied_ns();
         let more = self.ports[port].receive(&mut self.batch, self.clock)?;
@@ -134,7 +134,7 @@ impl Engine {
     }
 }
 
-/// How long ports may rest: a part of the shortest time in which a frame can pass a link.
+/// Returns how long ports may rest: a part of the shortest time in which a frame can pass a link.
 pub(super) fn rest_ns(fabric: &Fabric) -> u64 {
     (fabric.shortest_ns() / REST_SHARE).min(REST_LIMIT_NS)
 }

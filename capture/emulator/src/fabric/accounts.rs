@@ -7,7 +7,7 @@ use crate::link::{Drop, Reason};
 use crate::switch::PortIndex;
 
 impl Fabric {
-    /// The interface took the first frame that is due at a port.
+    /// Notes that the interface took the first frame that is due at a port; returns when it was due.
     pub fn sent(&mut self, port: PortIndex, sent_ns: u64) -> Option<u64> {
         let Leaving { deliver_ns, trip } = self.leaving[port].pop_front()?;
         let counters = &mut self.lanes[trip.lane].counters;
@@ -21,7 +21,7 @@ impl Fabric {
         Some(deliver_ns)
     }
 
-    /// The interface refused the first frame that is due at a port.
+    /// Notes that the interface refused the first frame that is due at a port.
     pub fn refused(&mut self, port: PortIndex) {
         if let Some(Leaving { deliver_ns, trip }) = self.leaving[port].pop_front() {
             let bytes = trip.frame.len() as u64;

@@ -36,7 +36,7 @@ pub struct Trip {
 /// A frame that is due at a port.
 #[derive(Debug)]
 pub struct Leaving {
-    /// Since when.
+    /// When it was due.
     pub deliver_ns: u64,
     /// The frame.
     pub trip: Trip,
@@ -70,7 +70,7 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Idle lanes and uplinks; `names` are those of the ports.
+    /// Creates idle lanes and uplinks; `names` are those of the ports.
     pub fn new(
         network: &Network,
         parameters: &[Applied],
@@ -110,8 +110,8 @@ impl Fabric {
         fabric
     }
 
-    /// Lets a frame of `wire_bytes` enter at a port; of an oversize one only the beginning is there. False when it
-    /// goes nowhere.
+    /// Lets a frame of `wire_bytes` enter at a port; of an oversize one, `bytes` has only the beginning. Returns false
+    /// when it goes nowhere.
     pub fn enter(
         &mut self,
         port: PortIndex,
@@ -185,7 +185,7 @@ impl Fabric {
         self.count_drops();
     }
 
-    /// The first frame of all lanes to a port that is due by now.
+    /// Returns the first frame of all lanes to a port that is due by now.
     fn next_at(&mut self, port: PortIndex, now_ns: u64) -> Option<Arrival<Trip>> {
         // One lane in most networks: nothing to compare.
         if let [only] = self.to[port][..] {
@@ -197,14 +197,14 @@ impl Fabric {
                 (due_ns <= now_ns).then_some((due_ns, index))
             });
             let (_, index) = next.min()?;
-            // There is no arrival where the frame that was due is dropped.
+            // There is no arrival if the frame that was due is dropped.
             if let Some(arrival) = self.lanes[index].link.take_due(now_ns) {
                 return Some(arrival);
             }
         }
     }
 
-    /// Notes what the link did to a frame.
+    /// Returns the trip of a frame with what the link did to it.
     fn passed(&mut self, arrival: &Arrival<Trip>) -> Trip {
         let mut trip = arrival.item.clone();
         trip.depart_ns = arrival.depart_ns;
@@ -217,14 +217,14 @@ impl Fabric {
         trip
     }
 
-    /// The earliest time at which a frame has to be moved on.
+    /// Returns the earliest time at which a frame has to be moved on.
     pub fn next_ns(&self) -> Option<u64> {
         let uplinks = self.up.iter().chain(&self.down).flatten();
         let lanes = self.lanes.iter().map(|lane| &lane.link);
         uplinks.chain(lanes).filter_map(Direction::next_ns).min()
     }
 
-    /// True when no frame is on its way.
+    /// Returns whether no frame is on its way.
     pub fn is_empty(&self) -> bool {
         let mut uplinks = self.up.iter().chain(&self.down).flatten();
         uplinks.all(Direction::is_empty)
@@ -232,7 +232,7 @@ impl Fabric {
             && self.leaving.iter().all(VecDeque::is_empty)
     }
 
-    /// Other parameters from this time on.
+    /// Sets other parameters from this time on.
     pub fn apply(&mut self, applied: Applied, at_ns: u64) {
         let set = |direction: &mut Direction<Trip>, parameters: Parameters| {
             direction.set(parameters, at_ns);
@@ -249,11 +249,11 @@ impl Fabric {
         self.count_drops();
     }
 
-    /// The shortest propagation delay.
+    /// Returns the shortest propagation delay.
     pub fn shortest_ns(&self) -> u64 {
         let delays = self.lanes.iter().map(|lane| {
             let parameters = lane.link.parameters();
-            // Jitter may make it shorter; three standard deviations nearly always hold.
+            // Jitter may shorten it, nearly always by less than three standard deviations.
             let early = parameters.jitter.map_or(0.0, |jitter| 3.0 * jitter.std_ns);
             parameters.delay_ns.saturating_sub(early as u64)
         });

@@ -250,8 +250,8 @@ proptest! {
         }
     }
 
-    /// Who looks whenever he is told to gets each frame when it is due, also of a burst with silence behind it: none
-    /// waits behind one that is due later.
+    /// A caller that always looks when `next_ns` says gets each frame when it is due, also of a burst with silence
+    /// after it: no frame waits behind one that is due later.
     #[test]
     fn no_frame_is_late_for_who_looks_in_time(
         mut settings in any_parameters(),
@@ -272,7 +272,7 @@ proptest! {
         }
     }
 
-    /// Every frame has one fate, which stays the same whatever the settings are and however often it is asked for.
+    /// Every frame has one fate, which stays the same whatever the settings are and however often a caller asks for it.
     #[test]
     fn every_frame_has_one_fate_whenever_it_is_asked_for(
         settings in any_parameters(),

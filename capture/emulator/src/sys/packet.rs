@@ -1,4 +1,4 @@
-//! Turns an interface into a packet socket that Ethernet frames are sent by in batches; `receive` reads them.
+//! Turns an interface into a packet socket that sends Ethernet frames in batches; `receive` reads them.
 
 use std::ffi::CString;
 use std::io;
@@ -34,7 +34,7 @@ fn set_option<T>(
     check(result).map(drop)
 }
 
-/// Number of an interface of this network namespace.
+/// Returns the number of an interface of this network namespace.
 pub fn interface_index(name: &str) -> io::Result<u32> {
     let name = CString::new(name)?;
     // SAFETY: `name` is a terminated string.
@@ -48,7 +48,7 @@ pub fn interface_index(name: &str) -> io::Result<u32> {
 pub struct PacketSocket(OwnedFd);
 
 impl PacketSocket {
-    /// Opens and binds. `buffer_bytes` is asked for in both directions; without privilege the kernel grants less.
+    /// Opens and binds. `buffer_bytes` is requested in both directions; without privilege the kernel grants less.
     pub fn open(interface: u32, buffer_bytes: libc::c_int) -> io::Result<Self> {
         // Protocol 0 until it is bound: otherwise frames of all interfaces would be queued in between.
         // SAFETY: no pointers.
@@ -113,7 +113,7 @@ impl PacketSocket {
         set_option(&self.0, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
 
-    /// Frames the kernel dropped at this socket since the last call.
+    /// Returns how many frames the kernel dropped at this socket since the last call.
     pub fn take_drops(&self) -> io::Result<u64> {
         let mut statistics = libc::tpacket_stats {
             tp_packets: 0,

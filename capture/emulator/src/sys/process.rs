@@ -33,7 +33,7 @@ impl Signals {
         }
     }
 
-    /// Takes one pending signal, if there is one.
+    /// Takes one pending signal; returns whether there was one.
     pub fn take(&self) -> bool {
         let mut information = MaybeUninit::<libc::signalfd_siginfo>::uninit();
         let length = mem::size_of::<libc::signalfd_siginfo>();
@@ -50,7 +50,7 @@ impl AsRawFd for Signals {
     }
 }
 
-/// Waits until one of the descriptors can be read or the time is over (`None`: for ever); true for each that can.
+/// Waits until a descriptor can be read or the time is over (`None`: forever); `ready` is true for each that can.
 pub fn poll(
     descriptors: &[RawFd],
     ready: &mut Vec<bool>,
@@ -88,7 +88,7 @@ pub fn poll(
     Ok(())
 }
 
-/// Runs with a mask for the permissions of new files; no other thread may make files meanwhile.
+/// Runs `act` with a mask for the permissions of new files; no other thread may create files meanwhile.
 pub fn with_mask<T>(mask: libc::mode_t, act: impl FnOnce() -> T) -> T {
     // SAFETY: numbers only.
     let before = unsafe { libc::umask(mask) };

@@ -1,4 +1,4 @@
-//! Turns what waits at a packet socket into a batch of frames, each with its receive stamp and VLAN tag.
+//! Turns frames that wait at a packet socket into a batch, each with its receive stamp and VLAN tag.
 
 use std::io;
 use std::mem;
@@ -109,7 +109,7 @@ impl ReceiveBatch {
         Ok(count)
     }
 
-    /// The frames read last.
+    /// Returns the frames read last.
     pub fn frames(&self) -> impl Iterator<Item = Received<'_>> {
         let slots = self.slots.chunks_exact(SLOT);
         slots
