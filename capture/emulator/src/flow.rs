@@ -20,7 +20,7 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// What the headers say, folded: the two directions of a connection give the same numbers.
+/// Addresses and ports of the headers, folded: the two directions of a connection give the same numbers.
 #[derive(Debug, Default)]
 struct Headers {
     ethernet: u32,

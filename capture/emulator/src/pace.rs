@@ -21,7 +21,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Frames were handed out.
+    /// Notes that frames were handed out.
     pub const fn handed_out(&mut self, now_ns: u64) {
         let elapsed_ns = now_ns.saturating_sub(self.window_began_ns);
         if elapsed_ns >= WINDOW_NS {

@@ -10,7 +10,7 @@ use crate::decode::rdma::{Answer, Operation, Rdma, ahead};
 /// Requests that are remembered for each asking host, and such hosts.
 const MOST: usize = 8;
 const MOST_HOSTS: usize = 1 << 14;
-/// At most so many packet numbers after the requested one are sent again.
+/// At most this many packet numbers after the requested one are sent again.
 const FAR: i32 = 1 << 16;
 /// A sender receives a request within this time, or sends again for another reason.
 const LONGEST_NS: i64 = 100_000_000;

@@ -162,7 +162,7 @@ impl Identity {
         is_known && self.payload != other.payload
     }
 
-    /// Whether both packets came in one 802.11 frame that the radio sent twice (IEEE 802.11-2020 10.3.2.14).
+    /// Returns whether both packets came in one 802.11 frame that the radio sent twice (IEEE 802.11-2020 10.3.2.14).
     pub(crate) fn is_retry_of(&self, other: &Self) -> bool {
         self.is_retry && self.frame_number != 0 && self.frame_number == other.frame_number
     }

@@ -8,7 +8,7 @@ const GREATEST_SHIFT: u8 = 14;
 /// Half of the greatest window, RFC 7323 2.3: a number is accepted up to two windows back.
 const HALF_WINDOW: i64 = 1 << 29;
 
-/// Signed distance from `from` to `to`, RFC 9293 3.4.
+/// Returns the signed distance from `from` to `to`, RFC 9293 3.4.
 pub(super) fn distance(from: u32, to: u32) -> i64 {
     i64::from(to.wrapping_sub(from) as i32)
 }

@@ -73,7 +73,7 @@ impl Window {
         }
     }
 
-    /// Returns how `packet`, the next one of the file, comes.
+    /// Returns how the time of `packet`, the next one of the file, fits the order.
     pub(crate) fn order(&self, packet: &Held) -> Order {
         let time = packet.segment.time;
         if time >= self.newest || self.reach_ns == 0 {

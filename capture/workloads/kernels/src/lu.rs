@@ -76,7 +76,7 @@ pub fn update(columns: &mut [f64], rows: usize, first: usize, panel: &[f64], wid
     }
 }
 
-/// `target -= factor * other`.
+/// Computes `target -= factor * other`.
 fn subtract(target: &mut [f64], other: &[f64], factor: f64) {
     for (value, &by) in target.iter_mut().zip(other) {
         *value -= factor * by;

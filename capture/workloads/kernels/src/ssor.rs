@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    /// A plane of 3 by 4 points with ghosts, of numbers that differ everywhere.
+    /// Returns a plane of 3 by 4 points with ghosts, of numbers that differ everywhere.
     fn plane(first: f64) -> Vec<f64> {
         (0..7 * 8 * PARTS)
             .map(|index| (first + index as f64).sin())

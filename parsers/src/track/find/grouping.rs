@@ -110,7 +110,7 @@ impl Grouping {
         self.group_by_numbers();
     }
 
-    /// The first pass, packet by packet.
+    /// Makes the first pass, packet by packet.
     #[inline]
     fn sort_packets(&mut self, digits: Digits) {
         let (numbers, starts) = (&self.numbers, &mut self.starts);
@@ -134,7 +134,7 @@ impl Grouping {
         }
     }
 
-    /// The first pass, run by run.
+    /// Makes the first pass, run by run.
     #[inline]
     fn sort_runs(&mut self, digits: Digits) {
         let (numbers, starts) = (&self.numbers, &mut self.starts);
@@ -161,7 +161,7 @@ impl Grouping {
         }
     }
 
-    /// A later pass.
+    /// Makes a later pass.
     #[inline]
     fn sort_positions(&mut self, digits: Digits, pass: u32) {
         let (numbers, starts) = (&self.numbers, &mut self.starts);

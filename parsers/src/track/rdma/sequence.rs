@@ -24,7 +24,7 @@ struct Hole {
     part: Part,
 }
 
-/// What is known of the messages of which parts are missing.
+/// What is known of messages with missing parts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Part {
     /// Bytes, counted packet by packet, of the message that goes on after the hole, and whose length may be in it.

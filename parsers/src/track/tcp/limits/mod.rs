@@ -273,7 +273,7 @@ impl Limits {
         since(time, self.last_send) >= THRESHOLDS.burst_gap_ns
     }
 
-    /// Takes in the time of a segment, and the `room` that the window has behind it for another one of `mss` bytes.
+    /// Takes in the time of a segment, and the `room` that the window has after it for another one of `mss` bytes.
     #[inline]
     pub(crate) fn send(&mut self, time: i64, room: Option<i64>, mss: u32) {
         self.alone = self.push || since(time, self.last_send) > THRESHOLDS.buffer_gap_ns;

@@ -276,7 +276,7 @@ mod tests {
 
     const PACKETS: usize = 5 * SECTION / 2;
 
-    /// A packet of the chunk, the list it goes to, and the messages that it ends.
+    /// Makes a packet of the chunk, the list it goes to, and the messages that it ends.
     fn ending() -> impl Strategy<Value = (u32, usize, Vec<MessageRow>)> {
         (
             prop_oneof![0..50_u32, 0..PACKETS as u32],
