@@ -1,5 +1,4 @@
-//! Describes this machine's clock in an entry of the manifest, so that captures of different hosts can be laid over
-//! each other.
+//! Describes this machine's clock in the manifest, so that captures of different hosts can be laid over each other.
 
 use std::fs;
 use std::io::Read;

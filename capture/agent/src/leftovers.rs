@@ -1,5 +1,5 @@
-//! Finds files of an earlier capture with the same name: those of a running one are left alone, those of a killed one
-//! are kept.
+//! Finds files of an earlier capture with the same name: leaves those of a running one alone, keeps those of a killed
+//! one.
 
 use std::fs;
 use std::io;

@@ -24,7 +24,7 @@ pub fn manifest(file: &Path) -> PathBuf {
     file.with_file_name(format!("{}.capture.json", split(file).0))
 }
 
-/// Returns true for `x.pcap.zst.part`, `x-00001.pcap.zst.part` and so on: files that a capture to `x.pcap.zst` has not
+/// Returns true for `x.pcap.zst.part`, `x-00001.pcap.zst.part` and so on, which a capture to `x.pcap.zst` has not
 /// ended.
 pub fn is_unfinished(file: &Path, other: &Path) -> bool {
     let (stem, suffix) = split(file);

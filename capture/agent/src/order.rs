@@ -1,7 +1,8 @@
 //! Collects pcap records in the order of their stamps.
 //!
-//! The kernel stamps a packet before it takes a place in the ring. Where one processor receives while another sends, the
-//! two steps interleave, and up to one packet in a hundred came out of the ring some microseconds after a younger one.
+//! The kernel stamps a packet before it takes a place in the ring. Where one processor receives while another sends,
+//! the two steps interleave, and up to one packet in a hundred came out of the ring some microseconds after a younger
+//! one.
 
 use crate::sys::libpcap::Packet;
 

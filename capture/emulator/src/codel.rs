@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn dropping_resumes_at_the_rate_it_left() {
-        // Above the target for a second, below for 50 ms, above again: the second phase starts at the rate of the first.
+        // Above the target for a second, below for 50 ms, above again: the second phase starts at the first one's rate.
         let found = drops(
             |time| {
                 if (1_000..1_050).contains(&time) {

@@ -83,7 +83,7 @@ impl Sifter {
         }
     }
 
-    /// Takes the next packet of the files, once [`Self::next`] has no more earlier ones; returns how its time fits the order.
+    /// Takes the next packet of the files, once [`Self::next`] has no more earlier ones; returns how it fits the order.
     #[inline]
     pub(crate) fn take(&mut self, mut packet: Held) -> Order {
         self.number += 1;

@@ -34,8 +34,7 @@ pub(super) struct Pair {
     pub latest: Life,
     /// Earlier lives that may go on.
     pub earlier: Vec<Life>,
-    /// When the SYN was sent, then the time to the initiator's first acknowledgement: a round trip past any capture
-    /// point.
+    /// Time of the SYN, then from it to the initiator's first acknowledgement: a round trip past any capture point.
     syn_time: Option<i64>,
     round_trip_ns: Option<i64>,
     /// Side of the initiator.
@@ -173,8 +172,7 @@ impl Pair {
         self.recorded[side][0] > 1
     }
 
-    /// Returns whether `packet`, which is no copy, was or may have been seen first at another place than others of the
-    /// pair.
+    /// Returns whether `packet`, which is no copy, was or may have been seen first at another place than others.
     pub(super) fn is_elsewhere(&self, packet: &Held) -> bool {
         match self.vantage {
             None | Some(Vantage::Anywhere) => false,

@@ -61,8 +61,7 @@ impl Window {
         }
     }
 
-    /// Returns the time until which all packets are in the window, but for late ones: those of this time and later may
-    /// come.
+    /// Returns the time before which all packets are in the window, but for late ones: others may still come.
     pub(crate) fn complete_until(&self) -> i64 {
         let first = self.in_order.front();
         // No packet follows those from before the clock was set back.

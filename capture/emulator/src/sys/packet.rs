@@ -44,7 +44,7 @@ pub fn interface_index(name: &str) -> io::Result<u32> {
     }
 }
 
-/// A packet socket bound to one interface: every frame that comes in, with the kernel's receive stamp; none that go out.
+/// A packet socket bound to one interface: every frame that comes in, with the kernel's receive stamp; no outgoing one.
 pub struct PacketSocket(OwnedFd);
 
 impl PacketSocket {

@@ -12,8 +12,7 @@ use crate::decode::{Key, TCP, flag};
 pub(crate) struct Connection {
     low: u128,
     high: u128,
-    /// TCP: the key's life, and its network in the upper half. Else the time of the latest packet, for the idle
-    /// timeout.
+    /// TCP: the key's life, and its network in the upper bits. Else the time of the latest packet, for the timeout.
     latest_or_life: u64,
     /// TCP: initial sequence number of each side, or the number before the first byte seen. Else the key's network.
     bases_or_network: [u32; 2],
@@ -161,8 +160,7 @@ impl Connection {
         forward != self.forward_from_high()
     }
 
-    /// Takes in a packet; returns whether that turned the direction. Raises `suspicion` if it may be of another
-    /// connection.
+    /// Takes in a packet; returns whether the direction turned. Raises `suspicion` if it may be of another connection.
     #[inline]
     pub(crate) fn take(
         &mut self,

@@ -91,8 +91,8 @@ impl Grouping {
         }
     }
 
-    /// Sorts the packets by the number of their connection, and makes the groups; packets of no connection are left out.
-    /// A stable radix sort, least significant digit first.
+    /// Sorts the packets by the number of their connection, and makes the groups; packets of no connection are left
+    /// out. A stable radix sort, least significant digit first.
     fn sort(&mut self, by_run: bool) {
         let digits = Digits::new(self.connections, self.numbers.len());
         if by_run {

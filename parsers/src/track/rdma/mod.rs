@@ -1,7 +1,7 @@
 //! RDMA over UDP (RoCEv2): the queue pairs that hosts send to.
 //!
-//! A packet names the queue pair that it goes to, and not the one that it comes from. Requests of one side and answers of
-//! the other are joined by their packet numbers, where only one queue pair waits for that answer.
+//! A packet names the queue pair that it goes to, and not the one that it comes from. Requests of one side and answers
+//! of the other are joined by their packet numbers, where only one queue pair waits for that answer.
 
 mod messages;
 mod outstanding;

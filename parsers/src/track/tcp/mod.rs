@@ -291,8 +291,7 @@ impl Tcp {
         }
     }
 
-    /// Returns the first byte that waits for its acknowledgement; before the first acknowledgement, the first byte
-    /// seen.
+    /// Returns the first byte that waits for its acknowledgement; before any acknowledgement, the first byte seen.
     #[inline]
     fn first_unacknowledged(&self) -> i64 {
         if self.una == UNKNOWN {

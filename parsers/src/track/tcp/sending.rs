@@ -14,8 +14,8 @@ use crate::decode::{TcpOptions, flag};
 
 /// Position of a segment's payload relative to the bytes sent before it.
 pub(super) struct Data {
-    /// A keep-alive or window probe, or all that it repeats is the byte of a probe, which the receiver had no room for: it
-    /// repeats nothing that was lost.
+    /// A keep-alive or window probe, or all that it repeats is the byte of a probe, which the receiver had no room for:
+    /// it repeats nothing that was lost.
     pub probe: bool,
     /// Bytes sent before.
     pub repeated: i64,

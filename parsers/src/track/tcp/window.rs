@@ -38,7 +38,7 @@ impl Tcp {
         Some(unscaled.max(i64::from(self.greatest_window) << shift))
     }
 
-    /// Takes in the window of `segment` of this side. `repeats`: it acknowledges nothing new while bytes are outstanding.
+    /// Takes in the window of `segment` of this side. `repeats`: it acknowledges nothing new with bytes outstanding.
     #[inline]
     pub(super) fn note_window(&mut self, segment: &Segment, repeats: bool) {
         let window = segment.window;

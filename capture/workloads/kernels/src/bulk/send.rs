@@ -111,8 +111,7 @@ impl Sender<'_> {
                 } else if !reliable {
                     return Ok(());
                 } else {
-                    // Nothing to do: sends the last block once per round trip, so that the receiver knows where the end
-                    // is.
+                    // Nothing to do: sends the last block once per round trip, to show the receiver where the end is.
                     self.poke(blocks - 1)?;
                     due = now + NAP;
                     break;

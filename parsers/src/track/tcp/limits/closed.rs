@@ -28,7 +28,7 @@ impl Closed {
         self.probed |= self.begin.is_some();
     }
 
-    /// Returns how long it was closed before a send at `time` while data waited: probed, or sent `soon` after it
+    /// Returns how long it was closed before a send at `time` with data waiting: probed, or sent `soon` after it
     /// opened.
     pub(super) fn take(&mut self, time: i64, soon: bool) -> i64 {
         self.count(time);

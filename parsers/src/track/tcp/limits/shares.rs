@@ -59,8 +59,7 @@ impl Limits {
         }
     }
 
-    /// Assigns a wait of `gap` nanoseconds for a full window; an acknowledgement came `age` before the send, if one
-    /// did.
+    /// Assigns a wait of `gap` nanoseconds for a full window; an acknowledgement may have come `age` before the send.
     fn waited_for_room(&mut self, span: i64, age: Option<i64>, gap: i64, sent: &Sent, rtt: &Rtt) {
         // The window reopened at the release; after that, an application with nothing queued was not ready.
         let is_late = self.short && !self.released_soon(sent.time, rtt);

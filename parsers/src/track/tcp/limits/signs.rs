@@ -148,8 +148,7 @@ impl Signs {
         writer || self.own > THRESHOLDS.own_some && (self.clumps || self.timer || alone)
     }
 
-    /// Returns the cause if all was acknowledged once a round trip, and a writer that woke up soon after refilled its
-    /// buffer.
+    /// Returns the cause if all was acknowledged once a round trip, and a writer then woke up and refilled its buffer.
     fn refilled(&self) -> Verdict {
         if self.grows || self.lossy || self.inflation > THRESHOLDS.no_queue {
             Verdict::Unknown

@@ -36,8 +36,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    /// Returns whether it lasted a round trip and ended soon after an acknowledgement, as if a writer woke up a little
-    /// late.
+    /// Returns whether it lasted a round trip and ended soon after an acknowledgement, as if a writer woke up late.
     pub fn is_round(&self, rtt: &Rtt) -> bool {
         let round = i64::from(rtt.smoothed_ns);
         self.age_ns

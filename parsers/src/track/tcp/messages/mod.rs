@@ -298,8 +298,7 @@ impl Message {
         }
     }
 
-    /// Returns what a segment shows about an end after it. `alone`: it was not handed over together with those before
-    /// it.
+    /// Returns what a segment shows about an end after it. `alone`: it was not handed over with those before it.
     #[inline]
     fn says(&mut self, sending: &Sending, alone: bool) -> u8 {
         let length = sending.length;
