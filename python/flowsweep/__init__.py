@@ -6,11 +6,11 @@ A capture (pcap or pcapng, also compressed) to tables:
     polars.DataFrame(flows)
     duckdb.sql("select dst_port, sum(payload_bytes) from flows group by all")
 
-`read_flows` and the other readers return objects that polars, DuckDB and pyarrow take by the Arrow
-PyCapsule interface. A reader takes a capture, several that are one capture, or a folder that
+`read_flows` and the other readers return objects that polars, DuckDB and pyarrow read through the
+Arrow PyCapsule interface. A reader takes a capture, the parts of one capture, or a folder that
 `parse` wrote.
 
-Times have nanoseconds. DuckDB 2.0 has few functions for such times: `max(time) - min(time)`,
+Times are in nanoseconds. DuckDB 2.0 has few functions for such times: `max(time) - min(time)`,
 `date_trunc`, `time_bucket` and `epoch` fail. With `time_unit="us"` a reader rounds to microseconds,
 and all of DuckDB's functions work; in SQL over Parquet files, `time::timestamptz` does the same.
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-#: In which module each public name is.
+#: The module of each public name.
 _MODULES = {
     "DamagedCaptureWarning": "captures",
     "FlowsweepError": "errors",
@@ -101,7 +101,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Loads a public name when it is first used, so that importing the package stays quick."""
+    """Loads a public name at its first use, which keeps the import of the package fast."""
     if name == "__version__":
         from importlib.metadata import version
 
@@ -114,5 +114,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """The public names too, before they are loaded: for `help` and completion."""
+    """Lists public names even before they are loaded, for `help` and completion."""
     return sorted({*globals(), *__all__})

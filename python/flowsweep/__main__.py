@@ -1,4 +1,4 @@
-"""`python -m flowsweep`: the command, where its script is not on the path."""
+"""Runs the command as `python -m flowsweep`, for when its script is not in PATH."""
 
 from __future__ import annotations
 

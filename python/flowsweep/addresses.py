@@ -1,4 +1,4 @@
-"""Addresses: which one is the capturing host's own, by one rule for `show` and the report's SQL."""
+"""Finds a capturing host's own address, by the same rule for `show` and the report's SQL."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PRIVATE = (
     r"|100\.(6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\."
     r"|[fF][cCdD][0-9a-fA-F]{2}:|[fF][eE][89abAB][0-9a-fA-F]:)"
 )
-#: An end whose RTT is so many times that of the other is beside the capture: see `guess_own`.
+#: An end is next to the capture if its RTT is more than this many times that of the other end.
 BESIDE = 4
-#: The address of a host that captured is in this share of a family's packets at least.
+#: A capturing host's address is in more than this share of the packets of its address family.
 NEARLY_ALL = 0.9
 #: For DuckDB.
 MACRO = f"""\
@@ -32,17 +32,17 @@ regexp_matches(address, '{PRIVATE}');
 
 
 def join_port(address: str, port: int | None) -> str:
-    """`10.77.1.1:80`, `[2001:db8::1]:80`; the address alone where there is no port."""
+    """Writes `10.77.1.1:80`, `[2001:db8::1]:80`, or the address alone without a port."""
     if port is None:
         return address
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def guess_own(flows: pl.DataFrame) -> list[str]:
-    """The addresses of the host that captured these flows: the main one, one of the other family.
+    """Guesses the capturing host's addresses: the main one, and one of the other address family.
 
-    Empty where nobody sent anything. The fact `hosts` says by which rules, and guesses alike for
-    several hosts of one run.
+    Empty if no host sent a packet. The fact `hosts` states the rules, and applies them to all hosts
+    of a run.
 
     Args:
         flows: The table `flows`.
@@ -62,7 +62,7 @@ def guess_own(flows: pl.DataFrame) -> list[str]:
 
 
 def _find_ends(flows: pl.DataFrame) -> pl.DataFrame:
-    """Both ends of each direction, and what it says of them."""
+    """Returns a row for each end of each direction, with what the direction shows of that end."""
     import polars as pl
 
     keys = ["connection", "direction"]
@@ -98,7 +98,7 @@ def _find_ends(flows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rank(ends: pl.DataFrame) -> pl.DataFrame:
-    """The addresses that sent something, the one that is most likely the host's own first."""
+    """Sorts the addresses that sent packets; the likeliest to be the host's own comes first."""
     import polars as pl
 
     address = pl.col("address")

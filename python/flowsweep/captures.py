@@ -29,23 +29,23 @@ from flowsweep.parsing import (
 if TYPE_CHECKING:
     from flowsweep._parsers import Damage
 
-#: A capture, several that are one, or a folder or file of tables.
+#: A capture, the parts of one capture, or a folder or file of tables.
 Source = str | Path | Sequence[str | Path]
-#: Of the time columns: nanoseconds, or microseconds, for which DuckDB has all of its functions.
+#: Unit of the time columns: nanoseconds, or microseconds, which all DuckDB functions accept.
 TimeUnit = Literal["ns", "us"]
 
 
 class DamagedCaptureWarning(UserWarning):
-    """Reading a capture stopped before its end; the rows are of what came before."""
+    """Reading stopped before the end of a capture; the rows cover the part before the damage."""
 
 
 @dataclass(frozen=True, repr=False)
 class Table(Shown):
-    """One table of a capture, read anew each time its stream is asked for.
+    """One table of a capture; each request for its stream reads the files again.
 
-    `polars.DataFrame(table)`, `pyarrow.table(table)` and `duckdb.sql("from table")` take it. At
-    the end of a stream that is read whole, a `DamagedCaptureWarning` says where the capture is
-    damaged, if it is; turned into an error (`warnings.simplefilter`), it makes the reading fail.
+    `polars.DataFrame(table)`, `pyarrow.table(table)` and `duckdb.sql("from table")` accept it. A
+    stream of a damaged capture ends with a `DamagedCaptureWarning` that gives the place of the
+    damage; turned into an error (`warnings.simplefilter`), it makes the read fail.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Table(Shown):
         return self.files
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream, in the schema that the table has."""
+        """Returns the rows as an Arrow C stream, in the table's own schema."""
         with readable_errors():
             return _parsers.stream(
                 name_paths(self.files),
@@ -66,7 +66,7 @@ class Table(Shown):
             )
 
     def __arrow_c_schema__(self) -> object:
-        """The schema alone; no file is opened."""
+        """Returns the schema without opening a file."""
         return _parsers.schema(self.name)
 
 
@@ -75,12 +75,12 @@ class ParquetTable(Shown):
     """A table that `flowsweep parse` or `flowsweep ingest` wrote."""
 
     name: str
-    #: A folder, of which it is the table `name`, or files.
+    #: The folder that contains the table `name`, or the table's files.
     source: Path | tuple[Path, ...]
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that it has now."""
+        """The table's current files."""
         if isinstance(self.source, Path):
             return _parquet_files(self.name, self.source)
         return self.source
@@ -89,20 +89,20 @@ class ParquetTable(Shown):
         return (self.source,) if isinstance(self.source, Path) else self.source
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream; in Hive folders with the columns `run` and `host`."""
+        """Returns the rows as an Arrow C stream; Hive folders add the columns `run` and `host`."""
         import duckdb
 
         with self.reading() as locks:
             relation = duckdb.connect().sql(parquet_files.query_files(self.files))
             stream: object = relation.__arrow_c_stream__(requested_schema)
-            # DuckDB opens the files one after the other, as their rows are asked for.
+            # DuckDB opens each file only when its rows are requested: the stream keeps the locks.
             for lock in locks:
                 stream = _parsers.held(stream, os.dup(lock))
         return stream
 
     @contextmanager
     def reading(self) -> Iterator[list[int]]:
-        """Keeps its files from being replaced while this is entered; yields the locks."""
+        """Prevents the replacement of the table's files in the `with` block; yields the locks."""
         source = self.source
         parents = [source] if isinstance(source, Path) else [path.parent for path in source]
         with ExitStack() as stack:
@@ -111,7 +111,7 @@ class ParquetTable(Shown):
             yield [lock for lock in locks if lock is not None]
 
 
-#: What a reader returns; all of it has the Arrow PyCapsule stream interface.
+#: What a reader returns; each type has the Arrow PyCapsule stream interface.
 Reading = Table | ParquetTable | Microseconds
 
 
@@ -124,18 +124,18 @@ def read_flows(
     keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
-    """One row per connection and direction.
+    """Reads one row per connection and direction.
 
-    All but `path` say how captures are read; tables that are written already stay as they are.
+    All other settings than `time_unit` apply to captures; tables already written stay as they are.
 
     Args:
-        path: A capture file, a list of files that are one capture, or a folder or Parquet
-            file that `flowsweep parse` wrote.
+        path: A capture file, a list of the parts of one capture, or a folder or Parquet file
+            that `flowsweep parse` wrote.
         bin_ns: Length of a throughput bin in nanoseconds.
         udp_timeout_ns: Silence in nanoseconds after which a flow that is not TCP ends.
         verify_checksums: Whether packets with a wrong checksum are left out of all flows.
         keep_duplicates: Whether copies of other packets count as packets.
-        time_unit: Of the time columns: `ns`, or `us`, for which DuckDB has all of its functions
+        time_unit: Unit of the time columns: `ns`, or `us`, which all DuckDB functions accept
             (`max(time) - min(time)`, `date_trunc`, `time_bucket`, `epoch`).
 
     Returns:
@@ -153,7 +153,7 @@ def read_packets(
     keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
-    """One row per packet; see `read_flows`."""
+    """Reads one row per packet; see `read_flows`."""
     settings = Settings(BIN_NS, udp_timeout_ns, verify_checksums, keep_duplicates=keep_duplicates)
     return _in_unit(time_unit, _read("packets", path, settings))
 
@@ -166,7 +166,7 @@ def read_intervals(
     keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
-    """Gaps between packets, counted in buckets; see `read_flows`."""
+    """Reads inter-arrival times of packets, counted in buckets; see `read_flows`."""
     settings = Settings(BIN_NS, udp_timeout_ns, verify_checksums, keep_duplicates=keep_duplicates)
     return _in_unit(time_unit, _read("intervals", path, settings))
 
@@ -179,7 +179,7 @@ def read_throughput(
     keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
-    """Non-empty time bins per pair of addresses; see `read_flows`."""
+    """Reads the non-empty time bins of each pair of addresses; see `read_flows`."""
     settings = Settings(bin_ns, verify_checksums=verify_checksums, keep_duplicates=keep_duplicates)
     return _in_unit(time_unit, _read("throughput", path, settings))
 
@@ -191,7 +191,7 @@ def read_messages(
     keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
-    """Application messages of TCP connections, inferred from headers; see `read_flows`."""
+    """Reads application messages of TCP connections, inferred from headers; see `read_flows`."""
     settings = Settings(verify_checksums=verify_checksums, keep_duplicates=keep_duplicates)
     return _in_unit(time_unit, _read("messages", path, settings))
 
@@ -203,7 +203,7 @@ def read_rdma(
     keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
-    """Queue pairs of RDMA over UDP (RoCEv2), one row per direction; see `read_flows`."""
+    """Reads queue pairs of RDMA over UDP (RoCEv2), one row per direction; see `read_flows`."""
     settings = Settings(verify_checksums=verify_checksums, keep_duplicates=keep_duplicates)
     return _in_unit(time_unit, _read("rdma", path, settings))
 
@@ -215,17 +215,17 @@ def read_captures(
     keep_duplicates: bool = False,
     time_unit: TimeUnit = "ns",
 ) -> Reading:
-    """One row per file and interface; see `read_flows`."""
+    """Reads one row per file and interface; see `read_flows`."""
     settings = Settings(verify_checksums=verify_checksums, keep_duplicates=keep_duplicates)
     return _in_unit(time_unit, _read("captures", path, settings))
 
 
 def read_fates(path: Source, *, time_unit: TimeUnit = "ns") -> Reading:
-    """What became of each packet between the hosts of a run.
+    """Reads the fate of each packet between the hosts of a run.
 
     Args:
-        path: A folder that `flowsweep match` wrote, or Parquet files of it.
-        time_unit: Of the time columns, as in `read_flows`.
+        path: A folder that `flowsweep match` wrote, or Parquet files from one.
+        time_unit: Unit of the time columns, as in `read_flows`.
 
     Returns:
         An object with the Arrow PyCapsule stream interface.
@@ -234,12 +234,12 @@ def read_fates(path: Source, *, time_unit: TimeUnit = "ns") -> Reading:
 
 
 def read_clocks(path: Source, *, time_unit: TimeUnit = "ns") -> Reading:
-    """Offset, drift and steps of the clocks of a run's hosts; see `read_fates`."""
+    """Reads offset, drift and steps of the clocks of a run's hosts; see `read_fates`."""
     return _in_unit(time_unit, _read_matched("clocks", path))
 
 
 def read_one_way(path: Source, *, time_unit: TimeUnit = "ns") -> Reading:
-    """How long each packet between the hosts of a run was under way; see `read_fates`."""
+    """Reads the one-way delay of each packet between the hosts of a run; see `read_fates`."""
     return _in_unit(time_unit, _read_matched("one_way", path))
 
 
@@ -255,12 +255,12 @@ def _read(name: str, source: Source, settings: Settings) -> Table | ParquetTable
     if single and paths[0].is_dir():
         written = ParquetTable(name, paths[0])
         with written.reading():
-            _parquet_files(name, paths[0])  # says so now where there is none
+            _parquet_files(name, paths[0])  # raises now if the table is missing
         return written
     if paths and all(path.suffix == ".parquet" for path in paths):
         return ParquetTable(name, tuple(paths))
     table = Table(name, tuple(paths), settings)
-    # A file that is no capture is reported here, not when the stream is read.
+    # Reports a file that is not a capture now, and not only when the stream is read.
     check(paths)
     return table
 
@@ -278,13 +278,13 @@ def _read_matched(name: str, source: Source) -> ParquetTable:
 
 
 def _warn(damaged: list[Damage]) -> None:
-    """Says what `flowsweep parse` would say; the rows are still those before the damage."""
+    """Warns with the message of `flowsweep parse`; the rows before the damage stay valid."""
     for damage in damaged:
         warnings.warn(str(DamagedCaptureError(damage)), DamagedCaptureWarning, stacklevel=2)
 
 
 def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
-    """The table's files in a folder of `parse`, or of `ingest` with its Hive folders."""
+    """Returns the table's files in a folder of `parse`, or in the Hive folders of `ingest`."""
     flat = folder / f"{name}.parquet"
     if flat.exists():
         return (flat,)
@@ -301,7 +301,7 @@ def _parquet_files(name: str, folder: Path) -> tuple[Path, ...]:
 
 
 def _files_below(folder: Path, name: str) -> list[Path]:
-    """Files of the name, but for those in hidden folders, which are being written."""
+    """Returns the files of this name, except in hidden folders, which are still being written."""
     found = []
     for at, folders, files in os.walk(folder):
         folders[:] = [one for one in folders if not one.startswith(".")]

@@ -18,7 +18,7 @@ SHARE = PACKAGE / "share"
 #: The top of the checkout that an editable install points to.
 CHECKOUT = PACKAGE.parents[1]
 
-#: Environment variables that name another folder, and what a folder must hold to be the right one.
+#: Environment variables that name another folder, and what a folder must contain to be valid.
 OVERRIDES = {"reports": "FLOWSWEEP_REPORTS", "capture/workloads": "FLOWSWEEP_WORKLOADS"}
 HOLDS = {
     "reports": ("models", "figures", "macros.sql"),
@@ -28,18 +28,18 @@ HOLDS = {
 
 
 def root() -> Path:
-    """The folder with `Snakefile`, `reports`, `workflows` and `capture/workloads`."""
+    """Returns the folder with `Snakefile`, `reports`, `workflows` and `capture/workloads`."""
     return SHARE if SHARE.is_dir() else CHECKOUT
 
 
 def folder(name: str) -> Path:
-    """A folder of content.
+    """Returns a folder of content.
 
     Args:
         name: `reports`, `workflows` or `capture/workloads`.
 
     Raises:
-        FlowsweepError: It is not there, or the environment names one without its content.
+        FlowsweepError: The folder is missing, or the environment names one without the content.
     """
     variable = OVERRIDES.get(name)
     given = os.environ.get(variable) if variable else None
@@ -57,22 +57,22 @@ def folder(name: str) -> Path:
 
 
 def snakefile() -> Path:
-    """The workflow for `snakemake --snakefile`."""
+    """Returns the workflow for `snakemake --snakefile`."""
     return root() / "Snakefile"
 
 
 def build_remedy() -> str:
-    """The command that installs a missing program of flowsweep."""
+    """Returns the command that installs a missing program of flowsweep."""
     if SHARE.is_dir():
         return "pip install --force-reinstall 'flowsweep[sweep]'"
     return "make build"
 
 
 def live_remedy(package: str, variable: str) -> str:
-    """The command that downloads what live.html embeds.
+    """Returns the command that downloads the package that live.html embeds.
 
     Args:
-        package: Of npm, with its version.
+        package: Name of the npm package, with its version.
         variable: Environment variable that names the folder of packages.
     """
     if SHARE.is_dir():
@@ -81,5 +81,5 @@ def live_remedy(package: str, variable: str) -> str:
 
 
 def papers() -> list[Path]:
-    """Files with the items of each paper whose numbers may stand beside ours."""
+    """Lists the files with the items of each paper that the report may compare with our numbers."""
     return sorted((folder("reports") / "papers").glob("*/items.yaml"))

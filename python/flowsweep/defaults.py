@@ -1,14 +1,14 @@
-"""Defaults for reading captures; the parser has the same."""
+"""Defaults for reading captures; the parser uses the same values."""
 
 #: Length of a bin of the table `throughput`, ns.
 BIN_NS = 10_000_000
-#: Silence after which a flow of UDP is over, ns.
+#: Silence after which a UDP flow ends, ns.
 UDP_TIMEOUT_NS = 60_000_000_000
-#: How far packets out of order are put back, ns.
+#: Span of time in which out-of-order packets are sorted, ns.
 ORDER_WINDOW_NS = 1_000_000_000
-#: Packets that are held back for that at most.
+#: Maximum number of packets held back for sorting.
 ORDER_WINDOW_PACKETS = 65_536
-#: How long a packet waits to be found at the other end of its path, ns.
+#: How long a packet waits for its match at the other end of its path, ns.
 MATCH_WINDOW_NS = 2_000_000_000
-#: Packets that wait at most.
+#: Maximum number of packets that wait for a match.
 MATCH_WINDOW_PACKETS = 1 << 20

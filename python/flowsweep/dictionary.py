@@ -8,18 +8,18 @@ from flowsweep import _parsers
 from flowsweep.critical_path import columns as critical_path
 from flowsweep.errors import FlowsweepError
 
-#: What is known of a column.
+#: The fields that describe a column.
 HEADER = ("column", "type", "unit", "meaning", "source")
 Row = tuple[str, str | None, str | None, str, str | None]
 
 
 def names() -> list[str]:
-    """Tables of captures, those of matched captures, the critical path, then queries."""
+    """Lists tables of captures, tables of matched captures, the critical path, then queries."""
     return [*table_names(), *_queries()]
 
 
 def columns(name: str) -> list[Row]:
-    """The columns of a table or query in their order, as `HEADER` says.
+    """Returns the columns of a table or query in order, each with the fields of `HEADER`.
 
     A query's columns have their unit in `meaning`.
 
@@ -49,7 +49,7 @@ def columns(name: str) -> list[Row]:
 
 
 def table_names() -> list[str]:
-    """Tables that `flowsweep ingest` writes, with those of `match`."""
+    """Lists the tables that `flowsweep ingest` writes, including those of `match`."""
     return [*_parsers.tables(), *_parsers.matched_tables(), critical_path.NAME]
 
 

@@ -1,4 +1,4 @@
-"""Tables by way of DuckDB, with times that all functions of DuckDB take."""
+"""Reads tables through DuckDB, with times that all DuckDB functions accept."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Rows(Streamed, Protocol):
 class Microseconds(Shown):
     """A table whose times are rounded to microseconds.
 
-    DuckDB 2.0 lacks `-`, `date_trunc`, `time_bucket`, `epoch` and `+ interval` for times with
-    nanoseconds. Columns that end in `_ns` keep their nanoseconds.
+    DuckDB 2.0 lacks `-`, `date_trunc`, `time_bucket`, `epoch` and `+ interval` for times in
+    nanoseconds. Columns that end in `_ns` stay in nanoseconds.
     """
 
     rows: Rows
@@ -49,7 +49,7 @@ class Microseconds(Shown):
         return self.rows._shown_files()  # noqa: SLF001 - of the same kind
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream."""
+        """Returns the rows as an Arrow C stream."""
         times = [name for name, kind, *_ in _parsers.columns(self.name) if kind == "time"]
         casts = ", ".join(f"{name}::timestamptz as {name}" for name in times)
         columns = f"* replace ({casts})" if casts else "*"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 
-#: Characters of one part of a message.
+#: Maximum characters shown of one part of a message.
 MOST_SHOWN = 2_000
-#: What would have been right, and what to do, by the number of an error of the system.
+#: What was expected, and the remedy, for each system error number.
 SYSTEM = {
     errno.ENOSPC: ("room on this disk", "make room, or write to another disk"),
     errno.EDQUOT: ("room in this user's quota", "make room, or write to another disk"),
@@ -25,7 +25,7 @@ SYSTEM = {
 
 
 class FlowsweepError(Exception):
-    """A failure that a person can act on.
+    """A failure that a user can act on.
 
     Args:
         what: What went wrong and where: file, line or packet and byte offset.
@@ -53,14 +53,14 @@ class FlowsweepError(Exception):
         self.exit_code = exit_code
 
     def __str__(self) -> str:
-        """The message as printed: one line for each part that is known."""
+        """Returns the message as printed: one line for each known part."""
         parts = (f"  {name:<9} {text}" for name, text in self._parts())
         return "\n".join([_shorten(self.what), *parts])
 
     def fitted(self, width: int) -> str:
-        """The message for a window of `width` columns.
+        """Returns the message for a window of `width` columns.
 
-        A remedy stays in one line: it often is a command, to be copied.
+        A remedy stays on one line: it is often a command to copy.
         """
         import textwrap
 
@@ -83,7 +83,7 @@ class FlowsweepError(Exception):
 
 
 def _shorten(text: str) -> str:
-    """Without its middle where somebody made it long: a name or value of a file is in it."""
+    """Cuts the middle out of a long text: names and values from files can have any length."""
     if len(text) <= MOST_SHOWN:
         return text
     return f"{text[: MOST_SHOWN // 2]} ... {text[-MOST_SHOWN // 2 :]}"

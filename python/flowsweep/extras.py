@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from flowsweep.errors import FlowsweepError
 
-#: Modules that an extra brings, with the name of their package and the extra.
+#: Modules that an extra installs, with the name of their package and the extra.
 MODULES = {
     "jinja2": ("jinja2", "report"),
     "markupsafe": ("jinja2", "report"),
@@ -20,12 +20,12 @@ MODULES = {
     "mpi4py": ("mpi4py", "sweep"),
     "snakemake": ("snakemake", "sweep"),
 }
-#: Commands that need the larger extra, even if a package of the smaller one is missing first.
+#: Commands that need the larger extra, even if the first missing package is in the smaller one.
 SWEEP_COMMANDS = frozenset({"plan", "run", "retry", "testbed"})
 
 
 def explain_missing(failure: ModuleNotFoundError, command: str | None) -> FlowsweepError | None:
-    """The message for a module that an extra brings; None for any other module.
+    """Returns the message for a module that an extra installs; None for any other module.
 
     Args:
         failure: What the import raised.

@@ -8,7 +8,7 @@ from pathlib import Path
 from flowsweep.streams import Head
 from flowsweep.units import counted
 
-#: Rows that a notebook shows of a table.
+#: Number of rows that a notebook shows of a table.
 SHOWN_ROWS = 10
 
 
@@ -18,17 +18,17 @@ class Shown:
     name: str
 
     def __repr__(self) -> str:
-        """One line; nothing is read."""
+        """Returns one line, without reading anything."""
         first, *others = self._shown_files()
         more = f" and {counted(len(others), 'more file')}" if others else ""
         return f"<{self.name} of {first}{more}>"
 
     def _shown_files(self) -> tuple[Path, ...]:
-        """The name of the file that the table is read from."""
+        """Returns the files or the folder of the table, to show them."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        """The first rows. For `flows` the whole capture is read, since a flow may end last."""
+        """Shows the first rows. `flows` needs the whole capture: a flow may last until its end."""
         import polars as pl
 
         frame = pl.DataFrame(Head(self, SHOWN_ROWS + 1))
@@ -37,5 +37,5 @@ class Shown:
         return f"<p>{html.escape(repr(self)[1:-1])}{note}</p>{shown}"
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream."""
+        """Returns the rows as an Arrow C stream."""
         raise NotImplementedError

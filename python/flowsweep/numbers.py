@@ -1,4 +1,4 @@
-"""Numbers to text, one way in the whole report.
+"""Formats numbers in the same way throughout the report.
 
 Three significant figures for estimates, a comma for thousands, a space before the unit.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 MINUS = "−"  # noqa: RUF001 - a minus as wide as a plus
-NONE = "–"  # noqa: RUF001 - nothing there, or not known
-#: What a table for people says of true and false.
+NONE = "–"  # noqa: RUF001 - no value, or not known
+#: How a table for people shows true and false.
 TRUTH = {True: "yes", False: "no", None: NONE}
 TIMES = "×"  # noqa: RUF001
 EXACT_COUNT = 9_999
@@ -19,7 +19,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def estimate(value: float | None, digits: int = 3) -> str:
-    """Three significant figures, trailing zeros kept: 165, 4.20, 0.0163; powers of ten if tiny."""
+    """Writes three significant figures with trailing zeros: 165, 4.20; powers of ten if tiny."""
     if value is None or not math.isfinite(value):
         return NONE
     if value == 0:
@@ -46,7 +46,7 @@ def _spell_power(text: str) -> str:
 
 
 def decimals(value: float, digits: int = 3) -> int:
-    """Decimal places that show `digits` significant figures of `value`."""
+    """Returns the decimal places that show `digits` significant figures of `value`."""
     if value == 0 or not math.isfinite(value):
         return 0
     rounded = float(f"{abs(value):.{digits - 1}e}")
@@ -54,19 +54,19 @@ def decimals(value: float, digits: int = 3) -> int:
 
 
 def fixed(value: float | None, places: int) -> str:
-    """A column's number: as many decimals as its neighbours."""
+    """Writes a number with the same decimal places as the rest of its column."""
     if value is None or not math.isfinite(value):
         return NONE
     return f"{value:,.{places}f}".replace("-", MINUS)
 
 
-#: A smaller rate is not written in Mbit/s.
+#: Smaller rates are not written in Mbit/s.
 SMALL_MBIT_S = 1e-3
 _RATES = ((1e3, "Gbit/s"), (1.0, "Mbit/s"), (1e-3, "kbit/s"), (1e-6, "bit/s"))
 
 
 def rate(mbit_s: float | None) -> str:
-    """A rate in the largest unit that leaves a digit before the point: 61.6 kbit/s."""
+    """Writes a rate in the largest unit that leaves a digit before the point: 61.6 kbit/s."""
     if mbit_s is None or not math.isfinite(mbit_s):
         return NONE
     if mbit_s == 0:
@@ -78,9 +78,9 @@ def rate(mbit_s: float | None) -> str:
 
 
 def column(values: list[float | None], digits: int = 3) -> list[str]:
-    """All values with the decimals that the middle one needs for `digits` figures.
+    """Writes all values with the decimals that the median needs for `digits` figures.
 
-    One that is so much larger that they would be more than it was measured with gets its own.
+    A larger value that would get more than `digits + 2` figures has its own number of decimals.
     """
     known = sorted(abs(value) for value in values if value)
     places = decimals(known[len(known) // 2], digits) if known else 0
@@ -93,7 +93,7 @@ def column(values: list[float | None], digits: int = 3) -> list[str]:
 
 
 def interval(low: float | None, high: float | None, *, brief: bool = False) -> str:
-    """`[124, 231]`; an open end in words, in one where it has to be brief."""
+    """Writes `[124, 231]`; an open end in words, or as one word if `brief`."""
 
     def end(value: float | None, side: str) -> str:
         if value is not None:
@@ -104,7 +104,7 @@ def interval(low: float | None, high: float | None, *, brief: bool = False) -> s
 
 
 def count(value: float | None) -> str:
-    """Exact to 9,999, then 12.3 k and 4.56 M."""
+    """Writes a count exactly up to 9,999, then as 12.3 k and 4.56 M."""
     if value is None:
         return NONE
     if value <= EXACT_COUNT:
@@ -116,7 +116,7 @@ def count(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """`0.4 %`; never 0 for something that is there, nor 100 for less than all."""
+    """Writes `0.4 %`; never 0 for a share above 0, nor 100 for a share below 1."""
     if value is None:
         return NONE
     percent = value * 100
@@ -131,13 +131,13 @@ def share(value: float | None) -> str:
 
 
 def shares(low: float, high: float) -> str:
-    """`0.4 % to 3 %`; one number where both are printed alike."""
+    """Writes `0.4 % to 3 %`, or one number if both look the same."""
     ends = share(low), share(high)
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
 def change(value: float | None) -> str:
-    """A change against the baseline: `+3.4 %`, `-12 %`, `0 %`."""
+    """Writes a change against the baseline: `+3.4 %`, `-12 %`, `0 %`."""
     if value is None:
         return NONE
     percent = value * 100
@@ -148,23 +148,23 @@ def change(value: float | None) -> str:
 
 
 def plain(value: float | None) -> str:
-    """A number that somebody chose, as short as possible: 16, 0.5, 1,000."""
+    """Writes a configured number as short as possible: 16, 0.5, 1,000."""
     if value is None:
         return NONE
     return f"{value:,.6f}".rstrip("0").rstrip(".") if value % 1 else f"{value:,.0f}"
 
 
 def chosen_share(value: float) -> str:
-    """A share that somebody chose, such as the loss of a link: `0.01 %`."""
+    """Writes a configured share, such as the loss of a link: `0.01 %`."""
     return f"{tick(100 * value)} %"
 
 
 def size(value: float | None, digits: int = 3) -> str:
-    """Bytes: KiB and MiB where they divide evenly (buffers), else kB and MB."""
+    """Writes bytes in KiB and MiB if they divide evenly (buffers), else in kB and MB."""
     if value is None:
         return NONE
     for unit, power in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        # Counts of traffic that divide evenly by chance, such as 10^10, have large quotients.
+        # Byte counts of traffic that divide evenly by chance, such as 10^10, have large quotients.
         if digits == 3 and power <= value < 10_000 * power and value % power == 0:
             return f"{value / power:,.0f} {unit}"
     for unit, power in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
@@ -174,7 +174,7 @@ def size(value: float | None, digits: int = 3) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A duration with the unit that suits it."""
+    """Writes a duration in the unit that suits it."""
     if value is None:
         return NONE
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
@@ -194,12 +194,12 @@ def width(seconds: float) -> str:
 
 
 def quantity(value: float, unit: str, digits: int = 3) -> str:
-    """A value with its unit: bytes in the one that suits them, a share (no unit) in percent."""
+    """Writes a value with its unit: bytes in the unit that suits, a share (no unit) in percent."""
     if unit == "bytes":
         return size(value, digits)
     return f"{estimate(value, digits)} {unit}" if unit else f"{estimate(value * 100, digits)} %"
 
 
 def plural(number: int, noun: str, many: str | None = None) -> str:
-    """`1 run`, `3 runs`."""
+    """Writes `1 run`, `3 runs`."""
     return f"{count(number)} {noun if number == 1 else many or noun + 's'}"

@@ -1,4 +1,4 @@
-"""`flowsweep.parse`: captures to Parquet files, from Python."""
+"""Parses captures into Parquet files from Python: `flowsweep.parse`."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Parsed:
     """What `parse` wrote.
 
     Attributes:
-        folder: The folder of the tables; the readers take it.
+        folder: The folder of the tables, which the readers accept.
         tables: The Parquet file of each table, by the table's name.
-        packets: Packets that were read.
-        connections: Connections that they belong to.
-        undecoded: Packets that belong to no flow.
+        packets: Number of packets read.
+        connections: Number of connections that these packets belong to.
+        undecoded: Number of packets that belong to no flow.
         damage: Where a capture could not be read to its end, as messages.
     """
 
@@ -43,13 +43,13 @@ class Parsed:
     damage: tuple[str, ...]
 
     def __repr__(self) -> str:
-        """One line: what was read, and where the tables are."""
+        """Returns one line: what was read, and where the tables are."""
         read = f"{counted(self.packets, 'packet')}, {counted(self.connections, 'connection')}"
         damaged = ", damaged" if self.damage else ""
         return f"<{read}{damaged} -> {self.folder}: {', '.join(self.tables)}>"
 
     def _repr_html_(self) -> str:
-        """A row for each table, for a notebook."""
+        """Shows a row for each table in a notebook."""
         rows = "".join(
             f"<tr><td>{html.escape(name)}</td><td>{html.escape(str(path))}</td></tr>"
             for name, path in self.tables.items()
@@ -69,15 +69,15 @@ def parse(
     verify_checksums: bool = False,
     keep_duplicates: bool = False,
 ) -> Parsed:
-    """Parse captures into Parquet tables, as `flowsweep parse` does.
+    """Parses captures into Parquet tables, as `flowsweep parse` does.
 
     Args:
-        files: A capture, or several that are one capture, in the order of their packets.
+        files: A capture, or the parts of one capture in the order of their packets.
         output: Folder for `<table>.parquet`. Tables of an earlier `parse` there are replaced.
         bin_ns: Length of a throughput bin in nanoseconds.
         udp_timeout_ns: Silence in nanoseconds after which a flow that is not TCP ends.
         packets: Whether the table `packets`, one row per packet, is written as well.
-        threads: Threads that share the work; 0 for one per core. The tables are the same.
+        threads: Number of threads; 0 for one per core. It does not change the tables.
         verify_checksums: Whether packets with a wrong checksum are left out of all flows.
         keep_duplicates: Whether copies of other packets count as packets.
 
@@ -85,7 +85,7 @@ def parse(
         Counts, and the file of each table. `read_flows(output)` and the like read them.
 
     Raises:
-        ValueError: A file is no capture, or cannot be read (a `FlowsweepError`). A damaged
+        ValueError: A file is not a capture, or cannot be read (a `FlowsweepError`). A damaged
             capture is read up to the damage and gives a `DamagedCaptureWarning`.
     """
     paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]

@@ -19,23 +19,23 @@ from flowsweep.units import counted
 if TYPE_CHECKING:
     from flowsweep._parsers import Damage, Summary
 
-#: Packets that were dropped by kernel and by interface; None where that is not known.
+#: Packets that the kernel and the interface dropped; None if unknown.
 Drops = tuple[int | None, int | None]
-#: Every table that the parsers write; `packets` only where it is asked for.
+#: Every table that the parsers write; `packets` only on request.
 ALL_TABLES = tuple(_parsers.tables())
 TABLES = tuple(name for name in ALL_TABLES if name != "packets")
-#: A share of a file that may stay unread without a remedy.
+#: Share of a file that may stay unread without a remedy.
 NEGLIGIBLE = 0.01
 #: Every system allows this many open files.
 FEW_FILES = 100
 
 
 class CaptureError(FlowsweepError, ValueError):
-    """An input is no capture, or cannot be read."""
+    """An input is not a capture, or cannot be read."""
 
 
 class DamagedCaptureError(CaptureError):
-    """Reading a capture stopped before its end; what came before was kept."""
+    """Reading a capture stopped before its end; the packets before the damage were kept."""
 
     def __init__(self, damage: Damage) -> None:
         what = "changed while it was read, from" if damage["changed"] else "damaged at"
@@ -51,7 +51,7 @@ class DamagedCaptureError(CaptureError):
 
 
 def _remedy(damage: Damage) -> str:
-    """Names a remedy for damage; none where hardly anything was lost."""
+    """Returns a remedy for damage; none is needed where hardly anything was lost."""
     verb = "was" if damage["kept"] == 1 else "were"
     text = f"{counted(damage['kept'], 'packet')} before it {verb} kept"
     if damage["changed"]:
@@ -89,9 +89,9 @@ class Settings(NamedTuple):
     udp_timeout_ns: int = UDP_TIMEOUT_NS
     #: Packets with a wrong checksum are left out of all flows.
     verify_checksums: bool = False
-    #: How far packets out of order are put back; 0 leaves all in the order of the file.
+    #: Span of time in which out-of-order packets are sorted; 0 keeps the order of the file.
     order_window_ns: int = ORDER_WINDOW_NS
-    #: Packets that are held back for that at most.
+    #: Maximum number of packets held back for sorting.
     order_window_packets: int = ORDER_WINDOW_PACKETS
     #: Copies of other packets count as packets.
     keep_duplicates: bool = False
@@ -100,22 +100,22 @@ class Settings(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How captures are read, the tables that are written, and how."""
+    """How captures are read, and which tables are written how."""
 
     settings: Settings = Settings()
     packets: bool = False
-    #: 0 for one per core.
+    #: Number of threads; 0 for one per core.
     threads: int = 0
-    #: Bytes that the parser may take; None for three quarters of what is free.
+    #: Maximum bytes of memory for the parser; None for three quarters of the free memory.
     memory: int | None = None
-    #: The process ends behind this: memory need not be freed piece by piece.
+    #: The process ends after parsing, so memory need not be freed piece by piece.
     process_ends: bool = False
-    #: Whether the files are safe on the disk before anything else happens.
+    #: Whether the files are synced to disk before parsing returns.
     synced: bool = True
 
     @classmethod
     def from_values(cls, **values: Any) -> Options:
-        """Those of `values`, each named like a field of this class or of `Settings`."""
+        """Makes options from `values`, named like the fields of this class or of `Settings`."""
         own = {name: values.pop(name) for name in cls._fields if name in values}
         return cls(Settings(**values), **own)
 
@@ -126,7 +126,7 @@ class Options(NamedTuple):
 
 
 def parse_tables(files: Sequence[Path], folder: Path, **settings: Any) -> Summary:
-    """The tables of one capture in `folder`, where none is yet; `settings` as in `Settings`."""
+    """Writes the tables of one capture into `folder`, which has none; `settings` as `Settings`."""
     options = Options(Settings(**settings), synced=False)
     paths = {table: folder / f"{table}.parquet" for table in TABLES}
     return write_tables(name_paths(files), paths, paths, options)
@@ -141,18 +141,18 @@ def write_tables(
     *,
     drops: Mapping[str, Drops] | None = None,
 ) -> Summary:
-    """Reads `captures` as one into the new files `paths`; after a failure there are none.
+    """Parses `captures` as one capture into the new files `paths`; a failure leaves no files.
 
     Args:
-        captures: Paths, each with what tables and messages call it.
+        captures: Paths, each with the name that tables and messages show.
         paths: The file of each table, by its name.
-        places: Where the files come to lie, which is what errors call them.
-        options: How they are read.
-        progress: Told now and then how many bytes and packets were read.
-        drops: Of each file, by what tables call it; else the manifests beside them state them.
+        places: The final paths of the files, which errors show.
+        options: How captures are read.
+        progress: Called now and then with the number of bytes and packets read.
+        drops: Drop counters by the shown name of each file; None takes them from the manifests.
 
     Raises:
-        CaptureError: One of them is no capture; the summary names damaged ones.
+        CaptureError: A file is not a capture; the summary names damaged ones.
     """
     notes = [
         ("flowsweep.files", json.dumps([name for _, name in captures])),
@@ -183,20 +183,20 @@ def _allow_open_files() -> None:
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):  # where "unlimited" is more than the system has
+    with suppress(ValueError, OSError):  # "unlimited" may be more than the system allows
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def read_drops(files: Sequence[tuple[Path, str]]) -> dict[str, Drops]:
-    """Drop counters (kernel, interface) of the manifests beside captures, by displayed name.
+    """Reads the drop counters (kernel, interface) of captures from their manifests, by shown name.
 
-    The parts of a rotated capture have one manifest, named after the first part: its
-    counters go to that one.
+    The parts of a rotated capture share one manifest, named after the first part, which
+    gets the counters.
     """
     drops: dict[str, Drops] = {}
     for path, name in files:
         if not path.name:
-            continue  # a folder: the parser says so
+            continue  # a folder, which the parser reports
         stem = capture_names.stem(path)
         manifest = path.with_name(f"{stem}.capture.json")
         first = capture_names.first_part(stem)
@@ -210,16 +210,16 @@ def read_drops(files: Sequence[tuple[Path, str]]) -> dict[str, Drops]:
 
 
 def check(paths: Sequence[Path]) -> None:
-    """Raises `CaptureError` where one of the files cannot be opened or does not begin like one."""
+    """Raises `CaptureError` if a file cannot be opened or does not begin like a capture."""
     with readable_errors():
         _parsers.check(name_paths(paths))
 
 
 def name_paths(paths: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Every path with what tables and messages call it."""
+    """Returns each path with the name that tables and messages show."""
     return [(path, show_path(path)) for path in paths]
 
 
 def show_path(path: Path) -> str:
-    """A path as text; what is no UTF-8 in it with escapes."""
+    """Returns a path as text, with escapes for bytes that are not UTF-8."""
     return str(path).encode(errors="backslashreplace").decode()

@@ -12,16 +12,16 @@ from flowsweep.files import file_sets
 
 @contextmanager
 def reading(folder: str | PathLike[str]) -> Iterator[None]:
-    """Makes commands of flowsweep wait before they change tables, while this is entered.
+    """Makes flowsweep commands wait until the end of the `with` block before they change tables.
 
-    Whoever opens the Parquet files by their names, as DuckDB and Polars do, opens one after the
-    other. Of a run that is ingested again meanwhile some may be old and some new.
+    DuckDB and Polars open Parquet files by name, one after the other. If a run is ingested again
+    meanwhile, some of its files may be old and some new.
 
         with flowsweep.reading("results/demo"):
             duckdb.sql("select count(*) from 'results/demo/tables/*/*/flows.parquet'").show()
 
-    What a killed command left half done is finished first. For another program the shell does the
-    same: `flock --shared results/demo/tables duckdb ...`.
+    First finishes the changes of a killed command. For other programs, use the shell:
+    `flock --shared results/demo/tables duckdb ...`.
 
     Args:
         folder: results/<experiment>, or a folder of tables.

@@ -1,8 +1,8 @@
 r"""Prints text for people: no character of it can be a command to the terminal.
 
-Names, experiment files, run.json and captures come from anyone. `guard` stands between them and
-the terminal: it shows a control character as `\x1b`, whoever prints it. Data (`--format json`, csv,
-SQL) bypass it by `exact`, and what only this program writes (the progress line, colours) by `raw`.
+Names, experiment files, run.json and captures come from anyone. `guard` protects the terminal: it
+shows a control character as `\x1b`, whichever code prints it. Data (`--format json`, csv, SQL)
+bypass it through `exact`, and this program's own commands (progress line, colours) through `raw`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-#: C0 and C1 controls but tab and line end; marks that turn the direction of what follows; line
-#: ends of other kinds; halves of characters. U+200E and U+200F alone turn nothing else.
+#: C0 and C1 controls except tab and line feed; marks that change the direction of the text after
+#: them; other line ends; surrogates. U+200E and U+200F are left out: they do not turn other text.
 _COMMANDS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufff9-\ufffb]"
 )
@@ -24,12 +24,12 @@ STDOUT = "standard output"
 
 
 def visible(text: str) -> str:
-    r"""The text with every command to a terminal spelled out: ESC as `\x1b`."""
+    r"""Returns the text with every terminal command spelled out: ESC as `\x1b`."""
     return _COMMANDS.sub(_spell, text)
 
 
 def line(text: str) -> str:
-    """The same where a text must stay in one line: line ends and tabs are spelled out too."""
+    """Does the same for a text that must stay on one line: spells out line ends and tabs too."""
     return visible(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -50,11 +50,11 @@ def _name_stream(name: str) -> Iterator[None]:
 
 
 class Guarded:
-    """A text stream for people, which passes all text through `visible`.
+    """A text stream for people that passes all text through `visible`.
 
     Args:
-        stream: Where it goes; whether that is a terminal, its encoding and all else are its own.
-        name: What errors call it, which know no file.
+        stream: The destination; other attributes, such as `isatty` and `encoding`, are its own.
+        name: Shown in errors that have no file name.
     """
 
     def __init__(self, stream: TextIO, name: str) -> None:
@@ -62,18 +62,18 @@ class Guarded:
         self.name = name
 
     def write(self, text: str) -> int:
-        """Writes the text, with commands to a terminal spelled out."""
+        """Writes the text, with terminal commands spelled out."""
         with _name_stream(self.name):
             self.stream.write(visible(text))
         return len(text)
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Flushes the stream."""
         with _name_stream(self.name):
             self.stream.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Writes each of them."""
+        """Writes each line."""
         for line in lines:
             self.write(line)
 
@@ -82,8 +82,8 @@ class Guarded:
 
 
 def guard() -> None:
-    """Passes all that this process prints from here on through `visible`."""
-    # Either is None where the program was started with it closed.
+    """Passes everything that this process prints from now on through `visible`."""
+    # A stream is None if the program was started with it closed.
     if sys.stdout is not None and not isinstance(sys.stdout, Guarded):
         sys.stdout = Guarded(sys.stdout, STDOUT)
     if sys.stderr is not None and not isinstance(sys.stderr, Guarded):
@@ -91,28 +91,28 @@ def guard() -> None:
 
 
 def raw(stream: TextIO) -> TextIO:
-    """The stream without its guard, for commands to the terminal that this program gives itself.
+    """Returns the stream without its guard, for this program's own terminal commands.
 
-    Nothing that came from elsewhere may be written to it but by `visible`.
+    Any other text must pass through `visible` first.
     """
     return stream.stream if isinstance(stream, Guarded) else stream
 
 
 def styled(text: str) -> None:
-    """Text to stdout in which the commands to the terminal, colours, are this program's own."""
+    """Writes text to stdout whose only terminal commands are this program's own colours."""
     if sys.stdout is not None:
         with _name_stream(STDOUT):
             raw(sys.stdout).write(text)
 
 
 def exact(text: str) -> None:
-    """Data to stdout, byte for byte, in UTF-8 whatever the terminal has."""
+    """Writes data to stdout unchanged, in UTF-8 whatever the terminal's encoding."""
     if sys.stdout is None:
         return
     stream = raw(sys.stdout)
     buffer = getattr(stream, "buffer", None)
     with _name_stream(STDOUT):
-        if buffer is None:  # text alone is taken, as in a notebook
+        if buffer is None:  # a stream for text only, as in a notebook
             stream.write(text)
             return
         stream.flush()

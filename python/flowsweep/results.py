@@ -1,4 +1,4 @@
-"""The results of an experiment in Python: rows behind figures, and SQL over the tables."""
+"""Gives access to an experiment's results in Python: the rows of figures, and SQL over tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Results:
     """The results of one experiment, as `flowsweep.open` returns them.
 
-    Tables that are written again while this is open are read anew by the next question.
+    If tables are rewritten while this is open, the next query reads the new ones.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -27,7 +27,7 @@ class Results:
         self._warehouse = Warehouse(directory)
 
     def __repr__(self) -> str:
-        """One line; nothing is read."""
+        """Returns one line, without reading anything."""
         return f"<results of {self.directory}>"
 
     @cached_property
@@ -45,13 +45,13 @@ class Results:
 
     @property
     def tables(self) -> list[str]:
-        """Names of the Parquet tables that some run has."""
+        """Names of the Parquet tables that at least one run has."""
         return sorted(self._warehouse.catalog.tables)
 
     def rows(self, name: str) -> pl.DataFrame:
-        """The rows of a query, or of a model.
+        """Returns the rows of a query or of a model.
 
-        A query without an answer here has no rows, and `why_empty` says what it needs.
+        A query that cannot be answered here has no rows; `why_empty` says what it lacks.
 
         Raises:
             FlowsweepError: No query or model has this name.
@@ -63,11 +63,11 @@ class Results:
         raise _unknown_name("query or model", name, [*self.queries, *self.models])
 
     def why_empty(self, name: str) -> str | None:
-        """What a query lacks to have rows here; None where nothing is known to be missing."""
+        """Says what a query lacks to have rows here; None if nothing is known to be missing."""
         return self._warehouse.lack(name)
 
     def sql(self, text: str) -> pl.DataFrame:
-        """The rows of a DuckDB query, which may name every model.
+        """Returns the rows of a DuckDB query, which may name every model.
 
         Raises:
             FlowsweepError: DuckDB refuses the text.
@@ -75,7 +75,7 @@ class Results:
         return self._warehouse.select(text)
 
     def to_polars(self, table: str) -> pl.LazyFrame:
-        """A Parquet table of all runs, to be collected, with the columns `run` and `host`.
+        """Returns a lazy Parquet table of all runs, with the columns `run` and `host`.
 
         Args:
             table: `flows`, `packets` and so on, or `runs`.
@@ -90,7 +90,7 @@ class Results:
             return pl.scan_parquet(folder / "runs.parquet")
         if table not in self.tables:
             raise _unknown_name("table", table, [*self.tables, "runs"])
-        # Runs that an earlier version read may lack columns.
+        # Tables that an earlier version wrote may lack columns.
         return pl.scan_parquet(
             folder / f"run=*/host=*/{table}.parquet",
             hive_partitioning=True,
@@ -99,7 +99,7 @@ class Results:
         )
 
     def columns(self, name: str) -> pl.DataFrame:
-        """What each column of a table or query means.
+        """Explains the columns of a table or query.
 
         Returns:
             `column`, `type`, `unit`, `meaning` and `source`, all text.

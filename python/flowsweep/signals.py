@@ -1,6 +1,6 @@
-"""SIGINT, SIGTERM and SIGHUP unwind: on the way out, everything temporary is removed.
+"""Makes SIGINT, SIGTERM and SIGHUP raise an exception, so that temporary files are removed.
 
-`scancel` and `kill` send SIGTERM, a terminal that is closed SIGHUP.
+`scancel` and `kill` send SIGTERM; a terminal that closes sends SIGHUP.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _cleanings: dict[object, Callable[[], object]] = {}
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked to stop; no `except Exception` catches it.
+    """A signal asked the process to stop; no `except Exception` catches it.
 
     Args:
-        number: Of the signal.
+        number: Number of the signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -32,28 +32,28 @@ class Stopped(KeyboardInterrupt):
 
 
 def install() -> None:
-    """From now on these signals raise `Stopped` in the main thread; ignored ones stay so."""
+    """Makes these signals raise `Stopped` in the main thread; ignored ones stay ignored."""
     for number in STOPPING:
-        # `nohup` ignores SIGHUP, and a shell the SIGINT of what it starts in the background.
+        # `nohup` makes a process ignore SIGHUP; a shell makes its background jobs ignore SIGINT.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
 
 
 def end(stop: KeyboardInterrupt) -> int:
-    """Runs what is left to clean; returns the exit code, as shells do: 128 plus the signal."""
+    """Runs the remaining cleanups; returns the exit code of shells: 128 plus the signal."""
     clean()
     return 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
 
 
 def clean() -> None:
-    """Runs what is left to clean at the end of the process."""
+    """Runs the remaining cleanups at the end of the process."""
     with hold():
         while _cleanings:
             _cleanings.popitem()[1]()
 
 
 def at_end(clean_it: Callable[[], object]) -> None:
-    """Registers `clean_it` for the end of the process, by a signal or not."""
+    """Registers `clean_it` for the end of the process, with or without a signal."""
     # A command ends without it, and cleans itself.
     atexit.register(clean)
     _cleanings[clean_it] = clean_it
@@ -61,9 +61,9 @@ def at_end(clean_it: Callable[[], object]) -> None:
 
 @contextmanager
 def cleaning(clean: Callable[[], object]) -> Iterator[None]:
-    """Calls `clean` when this is left, and only once.
+    """Calls `clean` once, at the end of the `with` block.
 
-    Another signal does not interrupt it. Where one comes just before it, `end` makes up for it.
+    Another signal does not interrupt it. If one arrives just before, `end` calls `clean` instead.
     """
     key = object()
     _cleanings[key] = clean
@@ -77,7 +77,7 @@ def cleaning(clean: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def hold() -> Iterator[None]:
-    """Holds signals back while this is entered: for short work that must not be interrupted."""
+    """Holds signals back in the `with` block, for short work that must not be interrupted."""
     global _holders  # noqa: PLW0603
     _holders += 1
     try:
@@ -89,7 +89,7 @@ def hold() -> Iterator[None]:
 
 @contextmanager
 def let_in() -> Iterator[None]:
-    """Lets signals in again within `hold`, while something else is waited for."""
+    """Delivers signals again inside `hold`, while the code waits for something else."""
     global _holders  # noqa: PLW0603
     kept, _holders = _holders, 0
     try:
@@ -107,7 +107,7 @@ def _raise_waiting() -> None:
 
 
 def find_swallowed() -> Stopped | None:
-    """The signal that asked to stop, where a library turned `Stopped` into a failure of its own."""
+    """Returns the last signal, in case a library turned `Stopped` into an error of its own."""
     return Stopped(_raised[-1]) if _raised else None
 
 

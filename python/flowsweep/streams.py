@@ -1,4 +1,4 @@
-"""Arrow streams through an empty DuckDB: the first rows, and other columns."""
+"""Passes Arrow streams through an empty DuckDB, to cut off rows or change columns."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Streamed(Protocol):
 
 @dataclass(frozen=True)
 class Head:
-    """The first rows of a table; of a capture no more is read than they need."""
+    """The first rows of a table; a capture is read only as far as they need."""
 
     rows: Streamed
     count: int
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as an Arrow C stream."""
+        """Returns the first rows as an Arrow C stream."""
         stream: object = relation(self.rows).limit(self.count).__arrow_c_stream__(requested_schema)
         return stream
 
 
 def relation(rows: Streamed) -> duckdb.DuckDBPyRelation:
-    """A table for an empty database that shows times in UTC."""
+    """Returns a table as a relation of an empty database that shows times in UTC."""
     import duckdb
 
     connection = duckdb.connect()

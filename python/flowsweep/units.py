@@ -1,7 +1,7 @@
-"""Text with units ("16ms", "100Mbit/s", "256KiB") to base units and back.
+"""Converts text with units ("16ms", "100Mbit/s", "256KiB") to base units and back.
 
 Times are integer nanoseconds, rates bit/s, sizes bytes, fractions plain numbers.
-Rates take decimal prefixes; sizes take decimal (kB) and binary (KiB) ones.
+Rates have decimal prefixes; sizes have decimal (kB) or binary (KiB) ones.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ SIZE_UNITS = {
     "GiB": 2**30,
 }
 
-#: In the base unit: what tables hold. An exponent may ask for a number of millions of digits.
+#: Largest value of a table column, in the base unit. An exponent could ask for millions of digits.
 MOST = 2**63 - 1
 
-#: Units as other tools write them. A byte per second is another rate, so none is here.
+#: Bit rates as other tools write them. Bytes per second are a different rate and are left out.
 _MEANT = {"bps": "bit/s", "kbps": "kbit/s", "Mbps": "Mbit/s", "Gbps": "Gbit/s"}
 _MEANT |= {unit.replace("bps", "bit"): meant for unit, meant in _MEANT.items()}
 _MEANT |= {unit.replace("bps", "b/s"): meant for unit, meant in _MEANT.items() if "bps" in unit}
 
-#: Possessive (`++`): backtracking takes time in the square of the text's length.
+#: Possessive (`++`): backtracking would take time quadratic in the length of the text.
 _NUMBER = r"[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+"
 _QUANTITY = re.compile(rf"\s*+([+-]?+{_NUMBER})\s*+(\S*+)\s*+")
 _FRACTION = re.compile(rf"\s*+({_NUMBER})\s*+(%?+)\s*+")
 
 
 def _parse(text: str | float, units: dict[str, int], kind: str, example: str) -> Decimal:
-    """The value of `text` in the base unit of `units`."""
+    """Returns the value of `text` in the base unit of `units`."""
     match = _QUANTITY.fullmatch(str(text)) if not isinstance(text, bool) else None
     expected = f"a {kind} with a unit ({', '.join(units)}), such as {example}"
     if match is None:
@@ -59,7 +59,7 @@ def _parse(text: str | float, units: dict[str, int], kind: str, example: str) ->
     number, unit = match.groups()
     if not unit:
         raise FlowsweepError(f'"{text}" has no unit', found=f'"{text}"', expected=expected)
-    # A wrong case is forgiven only where no other unit could be meant.
+    # Wrong case is accepted only if no other unit could be meant.
     near = [known for known in units if known.lower() == unit.lower()]
     if unit not in units and len(near) == 1:
         unit = near[0]
@@ -84,22 +84,22 @@ def _parse(text: str | float, units: dict[str, int], kind: str, example: str) ->
 
 
 def parse_time(text: str | float) -> int:
-    """A time such as "16ms" in nanoseconds, rounded to the nearest."""
+    """Returns a time such as "16ms" in nanoseconds, rounded to the nearest."""
     return round(_parse(text, TIME_UNITS, "time", "16ms"))
 
 
 def parse_rate(text: str | float) -> float:
-    """A rate such as "100Mbit/s" in bit/s."""
+    """Returns a rate such as "100Mbit/s" in bit/s."""
     return float(_parse(text, RATE_UNITS, "rate", "100Mbit/s"))
 
 
 def parse_size(text: str | float) -> int:
-    """A size such as "256KiB" in bytes, rounded to the nearest."""
+    """Returns a size such as "256KiB" in bytes, rounded to the nearest."""
     return round(_parse(text, SIZE_UNITS, "size", "256KiB"))
 
 
 def parse_fraction(text: str | float) -> float:
-    """A share such as "1%" or 0.01, as a number between 0 and 1."""
+    """Returns a share such as "1%" or 0.01 as a number from 0 to 1."""
     match = _FRACTION.fullmatch(str(text))
     value = None
     if match is not None and not isinstance(text, bool):
@@ -114,7 +114,7 @@ def parse_fraction(text: str | float) -> float:
 
 
 def _format(value: float, units: dict[str, int], names: tuple[str, ...]) -> str:
-    """`value` (base units) in the largest of `names` that keeps it at or above 1."""
+    """Writes `value` (base units) in the largest unit of `names` that keeps it at or above 1."""
     chosen = names[0]
     for name in names:
         if abs(value) >= units[name]:
@@ -124,24 +124,24 @@ def _format(value: float, units: dict[str, int], names: tuple[str, ...]) -> str:
 
 
 def format_time(ns: float) -> str:
-    """Nanoseconds as the shortest text that `parse_time` reads back: "16ms"."""
+    """Writes nanoseconds as text that `parse_time` reads back: "16ms"."""
     return _format(ns, TIME_UNITS, ("ns", "us", "ms", "s"))
 
 
 def format_rate(bit_s: float) -> str:
-    """A rate in bit/s as the shortest text that `parse_rate` reads back."""
+    """Writes a rate in bit/s as text that `parse_rate` reads back."""
     return _format(bit_s, RATE_UNITS, ("bit/s", "kbit/s", "Mbit/s", "Gbit/s"))
 
 
 def format_size(size: float) -> str:
-    """Bytes as text: binary prefixes where they divide evenly, else decimal."""
+    """Writes bytes with a binary prefix if they are a multiple of 1 KiB, else a decimal one."""
     if size >= 2**10 and size % 2**10 == 0:
         return _format(size, SIZE_UNITS, ("B", "KiB", "MiB", "GiB"))
     return _format(size, SIZE_UNITS, ("B", "kB", "MB", "GB"))
 
 
 def percent(share: float) -> str:
-    """A share in per cent, never 0 for something that is there, nor 100 for less than all."""
+    """Writes a share in percent; never 0 for a share above 0, nor 100 for a share below 1."""
     if share == 0:
         return "0 %"
     if 0.9995 <= share < 1:
@@ -150,12 +150,12 @@ def percent(share: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 packet`, `1,200 packets`."""
+    """Writes `1 packet`, `1,200 packets`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def duration(seconds: float) -> str:
-    """41 s, 3 min, 2 h 5 min, 1,129 days."""
+    """Writes a duration: 41 s, 3 min, 2 h 5 min, 1,129 days."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds >= 48 * 3600:

@@ -1,4 +1,4 @@
-"""Faults that pydantic found, in the words of a `FlowsweepError`."""
+"""Turns faults that pydantic found into the parts of a `FlowsweepError`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-#: What would have been right, by pydantic's name of the fault.
+#: What was expected, by pydantic's name of the fault.
 _EXPECTED = {
     "string_type": "text",
     "int_type": "a whole number, without quotes",
@@ -32,12 +32,12 @@ _EXPECTED = {
 def refused(
     what: str, found: str | None, expected: str | None, remedy: str | None = None
 ) -> PydanticCustomError:
-    """A fault with the parts of a `FlowsweepError`; who reads the file adds the place."""
+    """Returns a fault with the parts of a `FlowsweepError`; the file's reader adds the place."""
     parts = {"what": what, "found": found, "expected": expected, "remedy": remedy}
     return PydanticCustomError("refused", "{what}", parts)
 
 
 def expected_of(fault: ErrorDetails) -> str:
-    """Tells what would have been right in place of a fault that is none of `refused`."""
+    """Says what was expected, for a fault that `refused` did not make."""
     message = fault["msg"]
     return _EXPECTED.get(fault["type"], message[0].lower() + message[1:])

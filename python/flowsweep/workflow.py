@@ -1,4 +1,4 @@
-"""Helpers of the Snakefile, for `workflows/rules/common.smk`."""
+"""Helpers for the Snakefile, used by `workflows/rules/common.smk`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from flowsweep.experiment import Experiment, Run, refined
 
 #: The experiment of a `snakemake` without `--configfile`.
 DEFAULT = "workflows/experiments/demo.yaml"
-#: The image of `analysis_image`, made of the Containerfile, where Snakemake is started.
+#: The image of `analysis_image`, built from the Containerfile, in Snakemake's working directory.
 IMAGE = "flowsweep.sif"
-#: Snakemake's line on an object, `s3://bucket/key`, that it could not bring or fetch.
+#: Snakemake's line on an object, `s3://bucket/key`, that it could not store or retrieve.
 LOST_STORAGE = re.compile(
     r"Failed to (?:store output in storage|retrieve storage object from) (\S+)"
 )
-#: The scheduler's lines for each job would drown the progress of the runs, and a failed first try
-#: of a run has no earlier output that could be restored. Groups are for schedulers of clusters.
+#: Snakemake's lines for each job would drown the progress of the runs, and a failed first try of a
+#: run has no earlier output that it could restore. Job groups matter only to cluster schedulers.
 CHATTER = (
     "Select jobs to execute",
     "Execute ",
@@ -36,27 +36,27 @@ CHATTER = (
 
 
 def use_own_programs() -> None:
-    """Makes rules call `flowsweep` of this very environment, even if it is not activated."""
+    """Makes rules call the `flowsweep` of this environment, even if it is not activated."""
     own = str(Path(sys.executable).parent)
     os.environ["PATH"] = f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
 
 
 def analysis_image() -> str:
-    """The image for rules that analyse, where `snakemake --sdm apptainer` asks for one.
+    """Returns the image for analysis rules, which `snakemake --sdm apptainer` uses.
 
-    A file, or an address with its scheme; `FLOWSWEEP_CONTAINER` names another one.
+    It is a file, or a URL with its scheme; `FLOWSWEEP_CONTAINER` overrides it.
     """
     named = os.environ.get("FLOWSWEEP_CONTAINER", IMAGE)
     return named if "://" in named else str(Path(named).absolute())
 
 
 def quieten(logger: logging.Logger, lists_jobs: Callable[[], bool]) -> None:
-    """Leaves the scheduler's lines for each job out of a log.
+    """Leaves Snakemake's lines for each job out of its log.
 
     Args:
         logger: Snakemake's.
-        lists_jobs: Whether nothing is done and the list of the jobs is what is asked for. Else what
-            the commands say takes the list's place.
+        lists_jobs: Whether this is a dry run, which shows the list of jobs. In other runs, the
+            output of the commands replaces the list.
     """
 
     def is_shown(record: logging.LogRecord) -> bool:
@@ -69,14 +69,14 @@ def quieten(logger: logging.Logger, lists_jobs: Callable[[], bool]) -> None:
 
 
 def experiment_file(files: Sequence[str | Path], settings: Mapping[str, object]) -> str:
-    """The one experiment file of a workflow, in the forms in which Snakemake takes it.
+    """Returns the path of the workflow's one experiment file.
 
     Args:
         files: What `--configfile` names.
         settings: What `--config` sets.
 
     Raises:
-        FlowsweepError: There are several files, or settings beside the file. Every command of the
+        FlowsweepError: There are several files, or settings outside the file. Every command of the
             workflow reads the experiment file, and the report keeps a copy of it, so a setting
             that is not in the file would be lost.
     """
@@ -99,9 +99,9 @@ def experiment_file(files: Sequence[str | Path], settings: Mapping[str, object])
 
 
 def tell_remedies(logger: logging.Logger) -> None:
-    """Prints the remedy below Snakemake's error on a lost storage, which has none.
+    """Adds a remedy to Snakemake's error on lost storage, which has none.
 
-    By its log and not by `onerror:`, which Snakemake 9.27 does not reach where the server is gone.
+    Changes the log because Snakemake 9.27 does not reach `onerror:` if the server is gone.
 
     Args:
         logger: Snakemake's.
@@ -130,9 +130,9 @@ def _lost_error(key: str) -> FlowsweepError:
 
 
 def known_plan(file: str, runs: Path) -> dict[str, Run]:
-    """The runs of an experiment by their names, in their order, as far as they are known.
+    """Returns the runs of an experiment that are known so far, by name and in order.
 
-    The points of a pass of refinement are chosen while the workflow runs.
+    The points of a refinement pass are chosen while the workflow runs.
 
     Args:
         file: The experiment file.
@@ -148,16 +148,16 @@ def _known_plan(file: str, runs: Path, _: tuple[str, ...]) -> dict[str, Run]:
 
 
 def refined_ids(experiment: Experiment) -> str:
-    """A pattern for the names of runs that refinement may choose, whichever points those have."""
+    """Returns a pattern for the names of runs at any points that refinement may choose."""
     names = "|".join(re.escape(workload.name) for workload in experiment.workloads)
     return rf"(?!.*-hosts_)(?:{names})-[^/]+-r[0-9]+"
 
 
 def without_braces(path: str | Path) -> str:
-    """The path, if Snakemake can take it: a brace begins a wildcard, however it is escaped.
+    """Returns the path if Snakemake accepts it: a brace begins a wildcard, even if escaped.
 
     Raises:
-        FlowsweepError: The path holds a brace.
+        FlowsweepError: The path contains a brace.
     """
     if "{" in str(path) or "}" in str(path):
         raise FlowsweepError(

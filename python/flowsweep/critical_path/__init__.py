@@ -1,1 +1,1 @@
-"""The critical path of a run: which computing and which messages its completion time is made of."""
+"""Finds a run's critical path: the computing and messages that make up its completion time."""

@@ -11,7 +11,7 @@ payload is not known."""
 _BEGIN = """\
 When it begins, by the reference's clock. Parts of one message follow each other in the order of
 `part`, which need not be that of time."""
-#: Kind, unit and meaning of each.
+#: Type, unit and meaning of each column.
 COLUMNS: dict[str, tuple[str, str | None, str]] = {
     "step": ("int64", None, "Number of the piece in the path of the run, from 0 at its start."),
     "receiver": ("text", None, "Host that received the message; null for computing."),

@@ -1,4 +1,4 @@
-"""TCP packets with payload that the hosts of a run exchanged, each with the message it is part of.
+"""Reads the TCP packets with payload that a run's hosts exchanged, each with its message.
 
 All times are on the reference's clock, in ns since 1970.
 """
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENDS = ["src_ip", "src_port", "dst_ip", "dst_port"]
-#: `way` is a number of the ends.
+#: `way` numbers the distinct combinations of `ENDS`.
 STREAM = ["way", "connection"]
-#: What a packet that was sent again has in common with the one that carried its bytes before.
+#: Columns that a retransmission shares with the packet that first carried its bytes.
 BURST_COLUMNS = ("began", "first_sent", "ip_bytes_so_far", "queued_ns_so_far")
 #: Sequence numbers are counted modulo this.
 _WRAP = 1 << 32
@@ -24,20 +24,20 @@ _WRAP = 1 << 32
 
 @dataclass(frozen=True)
 class HostPackets:
-    """Packets and handshakes that one host sent to other captured hosts.
+    """Packets and handshakes that a host sent to other captured hosts.
 
     Attributes:
         packets: A row for each packet with payload: `sender`, `receiver`, `payload_bytes`;
             `began`, when its message's first packet left; `first_sent` and `sent`, when its bytes
-            left for the first time, and as this packet; `arrival` and `base_ns`, the least delay of
-            the direction, null where that is not known; `ip_bytes_so_far`, of the message, up to
-            this packet; `queued_ns_so_far`, how long any packet of it was in the link's queue;
+            left for the first time, and in this packet; `arrival` and `base_ns`, the least delay of
+            the direction, null if unknown; `ip_bytes_so_far`, its message's up to this packet;
+            `queued_ns_so_far`, how long any packet among these was in the link's queue;
             `is_in_order`, whether all bytes before it had arrived by `arrival`; `is_explained`,
-            whether it is known when it arrived, or that it was lost. Messages that queued behind
-            each other are one here.
+            whether its arrival time or its loss is known. Messages that queued behind each other
+            are one message here.
         handshakes: A row for each connection that the host opened: `sender`, `receiver`, `opened`
             and `answered`.
-        shift_ns: How far the reference's clock is ahead at the first packet; 0 if not known.
+        shift_ns: How far the reference's clock is ahead at the first packet; 0 if unknown.
     """
 
     packets: pl.DataFrame
@@ -106,7 +106,7 @@ def _own_packets(host: str, folder: Path, ways: pl.DataFrame) -> pl.DataFrame:
         .sort("packet_sent")
         .collect()
     )
-    # A packet that no other capture has is not on the reference's clock; those around it are.
+    # A packet that is in no other capture has no time on the reference's clock; its neighbours do.
     shift = (pl.col("reference") - pl.col("time")).forward_fill().backward_fill()
     base = (pl.col("delay_ns") - pl.col("queue_ns")).min().over("receiver")
     return packets.select(
@@ -117,7 +117,7 @@ def _own_packets(host: str, folder: Path, ways: pl.DataFrame) -> pl.DataFrame:
 
 
 def _assign_messages(packets: pl.DataFrame, folder: Path, flows: pl.DataFrame) -> pl.DataFrame:
-    """Packets in the order of time, with the latest message of their way that had begun."""
+    """Sorts packets by time, and adds the latest message on their way that had begun."""
     import polars as pl
 
     messages = (
@@ -138,7 +138,7 @@ def _assign_messages(packets: pl.DataFrame, folder: Path, flows: pl.DataFrame) -
 
 
 def _with_offsets(packets: pl.DataFrame) -> pl.DataFrame:
-    """With `offset`, the sequence number as a place in its stream, which does not wrap."""
+    """Adds `offset`, the position in the stream: the sequence number without wraparound."""
     import polars as pl
 
     step = (pl.col("seq").diff().over(STREAM) + _WRAP // 2) % _WRAP - _WRAP // 2
@@ -148,9 +148,9 @@ def _with_offsets(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_messages(packets: pl.DataFrame) -> pl.DataFrame:
-    """With what is known of the message of each packet.
+    """Adds columns on the message of each packet.
 
-    Packets that were sent again belong to the message of the same bytes, not to the latest.
+    A retransmission belongs to the message that its bytes are part of, not to the latest one.
     """
     import polars as pl
 
@@ -175,7 +175,7 @@ def _with_messages(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _first_in_burst(column: str) -> pl.Expr:
-    """A value of the first packet of the burst, of packets that are sorted by their bursts."""
+    """Returns the value of the burst's first packet; the packets are sorted by burst."""
     import polars as pl
 
     is_first = pl.col("burst").ne_missing(pl.col("burst").shift())
@@ -183,7 +183,7 @@ def _first_in_burst(column: str) -> pl.Expr:
 
 
 def _sum_so_far(column: str) -> pl.Expr:
-    """The sum over the burst up to each packet, of packets that are sorted by their bursts."""
+    """Returns the sum over the burst up to each packet; the packets are sorted by burst."""
     import polars as pl
 
     total = pl.col(column).cum_sum()
@@ -192,10 +192,10 @@ def _sum_so_far(column: str) -> pl.Expr:
 
 
 def _with_bursts(packets: pl.DataFrame) -> pl.DataFrame:
-    """With `burst`: messages that queued behind each other have the same.
+    """Adds `burst`, which is equal for messages that queued behind each other.
 
-    A message that is sent while bytes of the one before it are still in the queue of the link
-    arrives when these have left: how long that takes began with the first of them.
+    A message that is sent while bytes of the previous one are still in the link's queue arrives
+    after them, so its time in the queue began with the first of these messages.
     """
     import polars as pl
 
@@ -213,9 +213,9 @@ def _with_bursts(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _time_in_queue() -> pl.Expr:
-    """How long each packet was in the queue of the link, or on its way onto it, and no earlier one.
+    """Returns how long each packet, and no earlier one, was in the link's queue or serialised.
 
-    Queues are first in, first out: the sum is how long any packet of the burst was there.
+    Queues are FIFO, so the sum is how long any packet of the burst was there.
     """
     import polars as pl
 
@@ -225,7 +225,7 @@ def _time_in_queue() -> pl.Expr:
 
 
 def _with_order(packets: pl.DataFrame) -> pl.DataFrame:
-    """With `is_in_order`: the packet arrived no sooner than any of the bytes before it."""
+    """Adds `is_explained`, and `is_in_order`: no byte before the packet arrived after it."""
     import polars as pl
 
     latest = pl.col("arrival").cum_max().over(STREAM)

@@ -19,19 +19,19 @@ class Part(StrEnum):
 
 
 class Journey(NamedTuple):
-    """How a message's bytes travelled, up to one of its packets; ns, on the reference's clock.
+    """How a message's bytes travelled, up to one of its packets; in ns, on the reference's clock.
 
     Attributes:
         sender: Host that sent it.
         receiver: Host that received it.
-        at: Host that could go on when it had arrived.
+        at: Host that could continue when the packet had arrived.
         began: When the first packet of the message left.
         first_sent: When the packet's bytes left for the first time.
-        sent: When the packet left that arrived.
+        sent: When the packet that arrived left.
         arrival: When it arrived.
-        base_ns: Least delay: of the direction, or of both where an answer is waited for.
-        ip_bytes: Of the message's IP packets up to the first sending of this one.
-        queued_ns: How long any of these was in the queue of the link or on its way onto it.
+        base_ns: Least delay of the direction, or of both if the host waits for an answer.
+        ip_bytes: Bytes of the message's IP packets up to the first transmission of this one.
+        queued_ns: How long any of these was in the link's queue or serialised.
     """
 
     sender: str
@@ -46,23 +46,23 @@ class Journey(NamedTuple):
     queued_ns: int
 
 
-#: What a frame adds to its IP packet, and the bytes of a full one.
+#: Bytes that a frame adds to its IP packet, and bytes of a full packet.
 _ETHERNET = 14
 _FULL_PACKET = 1_500
 
 
 def divide(journey: Journey, rate_bit_s: float | None) -> list[tuple[Part, int]]:
-    """The parts of a journey, each with its duration above 0; they add up to the whole.
+    """Returns the parts of a journey, each with a duration above 0; they add up to the whole.
 
     Propagation is the least delay of the direction. Loss recovery is the time from the first
-    sending of the packet's bytes to the one that arrived. Serialisation is what the bytes take at
-    the link's rate, as far as they were in its queue or on their way onto it. Queueing is the rest
-    of that time: others' bytes left before them. In what remains none of them was on its way: the
-    sender stalled, for a window, for its pace, or for more data of the application.
+    transmission of the packet's bytes to the one that arrived. Serialisation is what the bytes take
+    at the link's rate, at most the time that they spent in its queue or serialised. Queueing is the
+    rest of that time: others' bytes left first. In the remaining time no byte was in transit: the
+    sender stalled, for a window, for its pace, or for data of the application.
 
     Args:
-        journey: The way of the bytes.
-        rate_bit_s: Of the link; None where it is not known, so that serialisation is in queueing.
+        journey: How the bytes travelled.
+        rate_bit_s: Rate of the link; None if unknown, then queueing includes serialisation.
     """
     left = journey.arrival - journey.began
     found: dict[Part, int] = {}

@@ -1,4 +1,4 @@
-"""Reads what the critical path needs from run.json: when the run was, and the rates of links."""
+"""Reads what the critical path needs from run.json: the times of the run, and link rates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flowsweep.runs.record_fields import (
 
 
 def _only_names(value: object) -> object:
-    """The list if it holds names; a hand-written run.json may have a number of ranks instead."""
+    """Keeps the names of a list; a hand-written run.json may have a number of ranks instead."""
     names = value if isinstance(value, list) else []
     return [name for name in names if isinstance(name, str)]
 
@@ -39,7 +39,7 @@ class _Direction(Record):
 
 
 class _Link(Record):
-    """A link between two sites, as it was asked for."""
+    """A link between two sites, as the experiment requested it."""
 
     between: Names = Field(default_factory=list)
     rate_bit_s: Number | None = None
@@ -71,11 +71,11 @@ class Circumstances:
     """When a program ran, and over which links.
 
     Attributes:
-        start: When it began, by the clock of the host `clock_of`, in ns since 1970; None if that is
-            not known.
+        start: When it began, on the clock of the host `clock_of`, in ns since 1970; None if
+            unknown.
         end: When it had its result, likewise.
-        clock_of: Host of its first rank; None if not known.
-        rates: Of the link from one host to another, bit/s.
+        clock_of: Host of its first rank; None if unknown.
+        rates: Rate of the link from one host to another, bit/s.
     """
 
     start: int | None
@@ -85,10 +85,10 @@ class Circumstances:
 
 
 def read(path: Path) -> Circumstances:
-    """The circumstances that run.json has; all are unknown where there is no file.
+    """Reads the circumstances from run.json; without the file, all are unknown.
 
     Raises:
-        FlowsweepError: A value is none of its kind.
+        FlowsweepError: A value is invalid.
     """
     record, _ = records.read(path) or ({}, "")
     run: _Run = checked(_Run, record, path)
@@ -99,7 +99,7 @@ def read(path: Path) -> Circumstances:
 
 
 def _find_host_rates(run: _Run) -> dict[tuple[str, str], float]:
-    """The lowest known rate of the link between the sites of two hosts."""
+    """Returns the lowest known rate of the link between the sites of two hosts."""
     site_rates: dict[tuple[str, str], float] = {}
     ways = [(one.sender, one.receiver, one.rate_bit_s) for one in run.emulator.links]
     for link in run.links:

@@ -1,6 +1,6 @@
-"""The table `critical_path` of a run, as parts of the hosts' tables: a row is where time passed.
+"""Writes a run's table `critical_path`, divided among the hosts at which the time passed.
 
-It is made of the other tables of the run, behind the matched ones.
+It is computed from the run's other tables, after the matched ones.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ LEAST_EXPLAINED = 0.95
 
 
 def write(hosts: Mapping[str, Path], place: Callable[[str, str], Path], run_json: Path) -> None:
-    """Finds the path of a run, and writes the part of each host.
+    """Finds the path of a run, and writes each host's part.
 
     Args:
-        hosts: The folder of each host's tables; those without messages are left out.
+        hosts: The folder of each host's tables; hosts that lack a needed table are left out.
         place: The file to write, by host and table.
         run_json: The record of the run; without it, the path is from the first message to the last.
 
     Raises:
-        FlowsweepError: The record has a value that is none.
+        FlowsweepError: The record has an invalid value.
     """
     tables = ("fates", "one_way", "flows", "messages")
     whole = {
@@ -71,7 +71,7 @@ def _find(sent: Mapping[str, HostPackets], known: Circumstances) -> list[Step]:
 
 
 def _explained_share(packets: pl.DataFrame) -> float:
-    """The share of the payload that arrived at a known time, or is known to be lost."""
+    """Returns the share of the payload that arrived at a known time or is known to be lost."""
     explained, payload = (
         int(rows["payload_bytes"].sum()) for rows in (packets.filter("is_explained"), packets)
     )

@@ -1,13 +1,13 @@
-"""The critical path of a run, from its end back to its start.
+"""Finds the critical path of a run, from its end back to its start.
 
-What a host did at some moment is taken for the consequence of what had arrived there last: the
-bytes of a message that it could read, or the answer to a connection it opened. So the path goes
-from the end of the run to the last arrival before it, over that message to its sender, at the
-moment when the sender began to send it, to the last arrival before that, and so on. What lies
-between an arrival and what the host sent next is its computing.
+Whatever a host does is taken as a consequence of its latest arrival: the bytes of a message that
+it could read, or the answer to a connection that it opened. So the path goes from the end of the
+run to the last arrival before it, over that message to its sender, at the moment when the sender
+began to send it, to the last arrival before that, and so on. The time between an arrival and
+what the host sent next is computing.
 
-That is wrong where a host computes on what came earlier than the last arrival: what a run then
-seems to compute on its path differs from point to point of a sweep, which `time_shares` compares.
+This is wrong where a host computes on data that came before its latest arrival: the computing on
+the path then differs between the points of a sweep, which `time_shares` compares.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Step(NamedTuple):
     """A piece of the path.
 
     Attributes:
-        host: Where the time passed; of a message, its sender.
-        peer: Of a message, its receiver; None of computing.
-        part: What the time is.
-        begin_ns: Since 1970, on the reference's clock. Parts of one message are in the order in
-            which `divide` gives them, which is not that of time.
-        duration_ns: How long; more than 0.
+        host: Where the time passed; for a message, its sender.
+        peer: For a message, its receiver; None for computing.
+        part: What the time was spent on.
+        begin_ns: Since 1970, on the reference's clock. Parts of one message are in the order of
+            `divide`, which is not the order of time.
+        duration_ns: Duration, above 0.
     """
 
     host: str
@@ -48,16 +48,16 @@ def find(
     end: int,
     rates: Mapping[tuple[str, str], float],
 ) -> list[Step]:
-    """The path in the order of time; its steps follow each other from `start` to `end`.
+    """Returns the path in the order of time; its steps follow each other from `start` to `end`.
 
     Args:
         hosts: What each host sent.
         start: When the program began, on the reference's clock.
         end: When it had its result.
-        rates: Of the link from one host to another, bit/s, where it is known.
+        rates: Rate of the link from one host to another, bit/s, if known.
 
     Returns:
-        Nothing where no message arrived between start and end.
+        The steps; none if no message arrived between start and end.
     """
     arrivals = _arrivals(hosts, start, end)
     times = {host: rows["arrival"] for host, rows in arrivals.items()}
@@ -83,7 +83,7 @@ def find(
 
 
 def _arrivals(hosts: Mapping[str, HostPackets], start: int, end: int) -> dict[str, pl.DataFrame]:
-    """What arrived at each host between start and end, in the order of time: rows of `Journey`."""
+    """Returns the arrivals at each host between start and end, by time, as rows of `Journey`."""
     import polars as pl
 
     packets = pl.concat([host.packets for host in hosts.values()])
@@ -104,7 +104,7 @@ def _arrivals(hosts: Mapping[str, HostPackets], start: int, end: int) -> dict[st
 
 
 def _select_packets(packets: pl.DataFrame) -> pl.DataFrame:
-    """The journey of each packet that completed what its receiver could read."""
+    """Returns the journey of each packet that its receiver could read at its arrival."""
     import polars as pl
 
     return (
@@ -120,7 +120,7 @@ def _select_packets(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _select_handshakes(rows: pl.DataFrame, least: pl.DataFrame) -> pl.DataFrame:
-    """The journey of each SYN and its answer, for which the host that sent it waits.
+    """Returns the journey of each SYN and its answer, for which the sender of the SYN waits.
 
     Args:
         rows: Handshakes.

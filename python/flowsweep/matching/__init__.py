@@ -1,1 +1,1 @@
-"""The captures of several hosts of one run, put together: `flowsweep match`."""
+"""Matches the captures of several hosts of one run: `flowsweep match`."""

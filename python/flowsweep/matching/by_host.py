@@ -1,6 +1,6 @@
-"""Matched tables of a run as parts of the hosts' tables: a packet's row is its sender's.
+"""Divides the matched tables of a run among its hosts: a packet's row belongs to its sender.
 
-So they lie where all other tables of a run lie, and go with them when the run is ingested again.
+So they are stored with the run's other tables, and replaced with them at the next ingest.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from flowsweep._parsers import MatchSummary
     from flowsweep.matching.hosts import Host
 
-#: What is divided, with the host whose row it is.
+#: The tables that are divided, each with an SQL expression for the host that gets a row.
 OWNERS = {"fates": "coalesce(sender, receiver)", "one_way": "sender"}
 
 
 def write(hosts: Sequence[Host], place: Callable[[str, str], Path]) -> MatchSummary:
-    """Matches the captures of `hosts`, and writes the part of each host.
+    """Matches the captures of `hosts`, and writes each host's part.
 
     Args:
         hosts: The capture points.

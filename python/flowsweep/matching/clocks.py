@@ -1,4 +1,4 @@
-"""Clock readings in the manifests of the capture agent."""
+"""Finds clock readings in the capture agent's manifests."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from datetime import datetime
 from itertools import combinations
 from typing import Any
 
-#: Numbers of two hosts, a time by the second one's clock, and how far that is ahead of the
-#: first one's, at least and at most, in ns.
+#: Indexes of two hosts, a time on the second host's clock, and bounds on how far that clock is
+#: ahead of the first host's, in ns.
 Reading = tuple[int, int, int, tuple[int, int]]
 
-#: Readings of two hosts against a third one are of the same moment within this time, in ns; within
-#: it two clocks drift apart by less than 1 ms, which is added to what the readings leave open.
+#: Maximum time between readings of two hosts against a third that are combined, in ns. In that time
+#: two clocks drift apart by at most 1 ms; the drift widens the bounds.
 SAME_MOMENT = 10_000_000_000
 FASTEST_DRIFT = 1e-4
 
 
 def kernels(manifests: Sequence[Mapping[str, Any]]) -> list[int | None]:
-    """A number of each manifest's running kernel; None where it does not say."""
+    """Numbers the running kernel of each manifest; None if the manifest does not state it."""
     numbers: dict[str, int] = {}
     found: list[int | None] = []
     for about in manifests:
@@ -30,10 +30,10 @@ def kernels(manifests: Sequence[Mapping[str, Any]]) -> list[int | None]:
 
 
 def readings(hosts: Sequence[tuple[Mapping[str, Any], Sequence[str]]]) -> list[Reading]:
-    """What the agents measured against a host that was captured, too, or against the same other.
+    """Returns the agents' readings against another captured host, or against a common third host.
 
     Args:
-        hosts: The manifest of each, and its addresses.
+        hosts: The manifest and the addresses of each host.
     """
     owners = {address: place for place, (_, some) in enumerate(hosts) for address in some}
     found: list[Reading] = []
@@ -46,7 +46,7 @@ def readings(hosts: Sequence[tuple[Mapping[str, Any], Sequence[str]]]) -> list[R
             ahead, trip = peer.get("offset_ns"), peer.get("round_trip_ns")
             if time is None or not isinstance(ahead, int) or not isinstance(trip, int) or trip < 0:
                 continue
-            # The agent has the peer's clock minus its own.
+            # The agent records the peer's clock minus its own.
             low, high = -ahead - (trip + 1) // 2, -ahead + (trip + 1) // 2
             name = _address(str(peer.get("address")))
             owner = owners.get(name)
@@ -63,7 +63,7 @@ def readings(hosts: Sequence[tuple[Mapping[str, Any], Sequence[str]]]) -> list[R
 
 
 def _address(peer: str) -> str:
-    """The host of `HOST:PORT`, an IPv6 address without brackets."""
+    """Returns the host of `HOST:PORT`; an IPv6 address without brackets."""
     host = peer.rpartition(":")[0].strip("[]")
     try:
         return str(ipaddress.ip_address(host))
@@ -77,7 +77,7 @@ def _part(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def nanoseconds(value: Any) -> int | None:
-    """A time such as 2026-11-21T03:20:55.809270648Z in ns since 1970; None for anything else."""
+    """Returns a time such as 2026-11-21T03:20:55.809270648Z in ns since 1970, or None."""
     if not isinstance(value, str):
         return None
     whole, _, fraction = value.removesuffix("Z").partition(".")

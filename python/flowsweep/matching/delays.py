@@ -1,4 +1,4 @@
-"""One-way delays of the paths between hosts, from the table `one_way`."""
+"""Summarises the one-way delays of the paths between hosts, from the table `one_way`."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-#: Quantiles of delays.
+#: Quantiles of the delay distribution.
 QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
 def summarise(folder: Path) -> list[dict[str, Any]]:
-    """A row for each path whose delays are known, all in ns.
+    """Returns a row for each path whose delays are known, all in ns.
 
-    `delay_min_ns`, `delay_p50_ns`, `delay_p99_ns` and `delay_error_ns` are of the delay,
-    `queue_p50_ns` and `queue_p99_ns` of what exceeds the least of the direction. Quantiles are
-    values that occur, as in all queries: the least one below or at which the share of all lies.
+    `delay_min_ns`, `delay_p50_ns`, `delay_p99_ns` and `delay_error_ns` describe the delay,
+    `queue_p50_ns` and `queue_p99_ns` its excess over the direction's minimum. Quantiles are
+    observed values, as in all queries: the smallest with at least that share of all at or below it.
     """
     paths = _known(folder).group_by("sender", "receiver").agg(*_statistics())
     return paths.sort("sender", "receiver").collect().to_dicts()
 
 
 def summarise_between(folder: Path, sites: Mapping[str, str]) -> dict[str, Any] | None:
-    """The same of all packets between hosts of different sites; of all packets without sites."""
+    """Does the same for all packets between different sites; without sites, for all packets."""
     import polars as pl
 
     rows = _known(folder)
@@ -63,5 +63,5 @@ def _statistics() -> list[pl.Expr]:
 def _quantile(column: str, share: float) -> pl.Expr:
     import polars as pl
 
-    # The inverted CDF: n * share of n values, rounded up, lie at or below it.
+    # The inverted CDF: of n values, n * share, rounded up, are at or below it.
     return pl.col(column).quantile(share, interpolation="equiprobable").cast(pl.Int64)

@@ -1,4 +1,4 @@
-"""Hosts of a run whose captures are matched: files, addresses, what is known of each."""
+"""Finds the hosts of a run whose captures are matched, with their files and addresses."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ class Host:
     """A capture point.
 
     Attributes:
-        name: Of the host.
-        captures: Its files: one, or the parts of a rotated one.
+        name: Name of the host.
+        captures: Its capture file, or the parts of a rotated capture.
         addresses: IP addresses that it sends from.
-        dropped: Packets that its capture is known to have lost.
-        span: Begin and end of the capture in ns since 1970, where its manifest states them.
-        kernel: Number of the running kernel among those of the manifests; hosts with the same one
-            have the same clock.
+        dropped: Number of packets that its capture is known to have lost.
+        span: Start and end of the capture in ns since 1970, if its manifest states them.
+        kernel: Number of its running kernel; hosts with the same kernel have the same clock.
     """
 
     name: str
@@ -40,15 +39,15 @@ class Host:
 
 
 def find(paths: Sequence[Path], stated: Mapping[str, Sequence[str]]) -> list[Host]:
-    """The hosts of a run's folder, or of captures that are called as their hosts.
+    """Finds the hosts of a run's folder, or of captures that are named after their hosts.
 
     Args:
         paths: The folder, or the captures.
-        stated: Addresses by host; those of other hosts come from run.json, or are guessed from
-            the captures.
+        stated: Addresses by host; the addresses of other hosts come from run.json, or are guessed
+            from the captures.
 
     Raises:
-        FlowsweepError: There are fewer than two hosts, or a host's address is not known.
+        FlowsweepError: There are fewer than two hosts, or a host's address is unknown.
     """
     captures = _captures(paths)
     if len(captures) < 2:
@@ -80,15 +79,15 @@ def find(paths: Sequence[Path], stated: Mapping[str, Sequence[str]]) -> list[Hos
 
 
 def readings(hosts: Sequence[Host]) -> list[clocks.Reading]:
-    """What the capture agents measured of the clocks of `hosts`."""
+    """Returns the capture agents' clock readings of `hosts`."""
     return clocks.readings([(_manifest(host.captures), host.addresses) for host in hosts])
 
 
 def parse_addresses(words: Sequence[str]) -> dict[str, list[str]]:
-    """Addresses by host of options `HOST=ADDRESS`.
+    """Returns addresses by host from options `HOST=ADDRESS`.
 
     Raises:
-        FlowsweepError: One of them is none.
+        FlowsweepError: An option has no host or no IP address.
     """
     found: dict[str, list[str]] = {}
     for word in words:
@@ -130,7 +129,7 @@ def _captures(paths: Sequence[Path]) -> dict[str, list[Path]]:
 
 
 def _recorded(path: Path) -> dict[str, tuple[str, ...]]:
-    """Addresses by host in run.json, if there are any."""
+    """Returns the addresses by host in run.json, if there are any."""
     if not path.exists():
         return {}
     about, _ = inputs.read_object(path, "the record of a run", EXAMPLE)
@@ -155,7 +154,7 @@ def _recorded(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _guessed(hosts: Mapping[str, Sequence[Path]], taken: set[str]) -> dict[str, tuple[str, ...]]:
-    """Addresses by the rules of the report, from the captures of all these hosts together."""
+    """Guesses addresses by the report's rules, from the captures of all these hosts together."""
     guesses = _guess(hosts)
     for host, files in hosts.items():
         own, is_arbitrary = guesses.get(host, ((), False))
@@ -177,7 +176,7 @@ def _guessed(hosts: Mapping[str, Sequence[Path]], taken: set[str]) -> dict[str, 
 
 
 def _guess(hosts: Mapping[str, Sequence[Path]]) -> dict[str, tuple[tuple[str, ...], bool]]:
-    """The fact `hosts` of one run with the captures of these: addresses, whether arbitrary."""
+    """Runs the fact `hosts` on these captures; returns addresses and whether they are arbitrary."""
     import duckdb
     import polars as pl
 
@@ -218,12 +217,12 @@ def _dropped(files: Sequence[Path]) -> int:
 
 
 def _manifest(files: Sequence[Path]) -> Mapping[str, Any]:
-    """The manifest of the agent beside a capture; empty without one."""
+    """Returns the agent's manifest next to a capture; empty if there is none."""
     path = files[0].with_name(f"{capture_names.stem(files[0])}.capture.json")
     return inputs.read_object(path, "a manifest", manifests.EXAMPLE)[0] if path.exists() else {}
 
 
 def _span(about: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Begin and end of a capture, where its manifest states them."""
+    """Returns start and end of a capture, if its manifest states them."""
     begin, end = clocks.nanoseconds(about.get("start")), clocks.nanoseconds(about.get("end"))
     return None if begin is None or end is None or end < begin else (begin, end)

@@ -1,4 +1,4 @@
-"""All runs of an experiment, matched one after another."""
+"""Matches all runs of an experiment, one after another."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MatchedRun:
-    """What became of the packets of one run.
+    """The fate of the packets of one run.
 
     Attributes:
-        name: Of the run.
+        name: Name of the run.
         summary: Counts, and clocks.
-        delays: A row for each path, as `delays.summarise` gives it.
-        between: The same of all packets between the sites together, or of all packets where
-            run.json names no sites; None where no delay is known.
+        delays: A row for each path, from `delays.summarise`.
+        between: The same for all packets between sites together, or for all packets if run.json
+            names no sites; None if no delay is known.
     """
 
     name: str
@@ -34,10 +34,10 @@ class MatchedRun:
 
 
 def find_runs(folder: Path) -> list[Path] | None:
-    """The folders of an experiment's runs with captures; None where `folder` has no `runs`.
+    """Returns the folders of an experiment's runs with captures; None if `folder` has no `runs`.
 
     Raises:
-        FlowsweepError: It holds the results of runs that lie elsewhere.
+        FlowsweepError: It contains the results of runs that are stored elsewhere.
     """
     runs = folder / "runs"
     if not runs.is_dir():
@@ -61,7 +61,7 @@ def match_runs(
     window_ns: int,
     window_packets: int,
 ) -> Iterator[MatchedRun | FlowsweepError]:
-    """Matches each run into `output/run=<run>/<table>.parquet`; an error is that of one run."""
+    """Matches each run into `output/run=<run>/<table>.parquet`; yields errors of failed runs."""
     for run in runs:
         folder = output / f"run={run.name}"
         try:
@@ -81,7 +81,7 @@ def match_runs(
 
 
 def _sites(path: Path) -> dict[str, str]:
-    """The site of each host, where run.json states it."""
+    """Returns the site of each host, if run.json states it."""
     record, _ = records.read(path) or ({}, "")
     sites = record.get("sites")
     return {

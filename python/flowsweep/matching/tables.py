@@ -1,4 +1,4 @@
-"""Matched captures to Parquet tables."""
+"""Writes matched captures as Parquet tables."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def write(
     window_packets: int = MATCH_WINDOW_PACKETS,
     progress: Callable[[int, int], None] | None = None,
 ) -> MatchSummary:
-    """Matches the captures of `hosts` into `<table>.parquet` in `output`; the counts.
+    """Matches the captures of `hosts` into `<table>.parquet` in `output`; returns counts.
 
     Args:
         hosts: The capture points.
         output: The folder.
-        window_ns: How long a packet waits to be found at its other end.
-        window_packets: How many wait at most.
-        progress: Called now and then with the bytes and packets read; all is read twice, or three
-            times where interfaces cut or merged segments.
+        window_ns: How long a packet waits for its match at the other end.
+        window_packets: How many packets wait at most.
+        progress: Called now and then with the bytes and packets read; captures are read twice, or
+            three times where interfaces cut or merged segments.
 
     Raises:
-        CaptureError: A capture cannot be read at all; the tables are as they were.
+        CaptureError: A capture cannot be read at all; the tables stay as they were.
     """
     names = [f"{table}.parquet" for table in TABLES]
     with file_set(output, "matched", names, is_alone=False) as folder, readable_errors():
