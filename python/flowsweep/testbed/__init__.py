@@ -1,6 +1,6 @@
-"""Makes captured runs on the hosts of a testbed of some kind.
+"""Makes captured runs on the hosts of a testbed, of any kind.
 
-`runner` makes a planned run: `describe` gives the description of its testbed (`spec`), `workloads`
-the program on it, and the kind of testbed (`namespaces`, `ssh`) the captured run, in a run folder
-(`run_folder`). `checks` says what this machine can do.
+`runner` makes a planned run: `describe` describes its testbed (`spec`), `workloads` adds the
+program, and the kind of testbed (`namespaces`, `ssh`, `slurm`) makes the captured run, in a run
+folder (`run_folder`). `checks` reports what this machine can do.
 """

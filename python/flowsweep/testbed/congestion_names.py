@@ -1,4 +1,4 @@
-"""Names of TCP's congestion controls: those of Linux, and those that this kernel has besides."""
+"""Checks names of TCP congestion controls: those of Linux, and others that this kernel has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINUX_NAMES = (
 
 
 def available() -> list[str]:
-    """What this kernel could use now, without loading a module."""
+    """Returns the congestion controls that this kernel can use without loading a module."""
     try:
         return AVAILABLE.read_text().split()
     except OSError:
@@ -25,7 +25,7 @@ def available() -> list[str]:
 
 
 def check(name: str, place: Path) -> None:
-    """Raises where neither Linux nor this kernel has a congestion control of this name."""
+    """Raises if neither Linux nor this kernel has a congestion control of this name."""
     known = sorted({*LINUX_NAMES, *available()})
     if name in known:
         return

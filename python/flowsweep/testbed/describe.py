@@ -1,4 +1,4 @@
-"""Makes the description of a planned run's testbed."""
+"""Describes the testbed of a planned run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def spec_of(run: Run, folder: Path | None = None) -> Spec:
-    """The testbed of a planned run; `folder` takes the captures."""
+    """Returns the testbed of a planned run; `folder` receives the captures."""
     experiment, point = run.experiment, run.point
     emulation = experiment.emulation
     return Spec(
@@ -67,7 +67,7 @@ def _limits(run: Run) -> LimitsSpec:
 
 
 def _is_paced(run: Run) -> bool:
-    """Whether all that runs leaves the cores alone."""
+    """Returns whether all programs of the run wait instead of computing."""
     both = [run] if run.beside is None else [run, run.beside]
     return all(one.workload.compute == "paced" for one in both)
 
@@ -95,7 +95,7 @@ def _link(a: str, b: str, link: Link) -> LinkSpec:
 
 
 def _changes(run: Run) -> Iterator[ChangeSpec]:
-    """The schedule, each entry with the whole link as it is from then on."""
+    """Yields the entries of the schedule, each with the complete link as it is from then on."""
     now = dict(run.links)
     for change in sorted(run.schedule, key=lambda change: change.at_ns):
         for (a, b), link in now.items():

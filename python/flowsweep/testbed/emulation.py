@@ -1,4 +1,4 @@
-"""Makes the configuration of flowsweep-wan from a testbed's links."""
+"""Makes flowsweep-wan's configuration from a testbed's links."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from flowsweep.testbed.spec import LinkSpec, Spec, UplinkSpec
 
-# What Ethernet adds to a frame as a capture shows it: preamble 8, FCS 4, gap 12 bytes; and the
-# least frame without FCS (IEEE 802.3, clauses 3 and 4).
+# What Ethernet adds to a captured frame: preamble 8, FCS 4, gap 12 bytes; and the smallest frame
+# without FCS (IEEE 802.3, clauses 3 and 4).
 ETHERNET_OVERHEAD_BYTES = 24
 ETHERNET_LEAST_FRAME_BYTES = 60
 
 # Share of stolen time above which a message on lateness mentions it.
 TELLING_STOLEN = 0.001
 
-# Which fields of a link decide each key of the configuration.
+# The fields of a link that determine each key of the configuration.
 DECIDED_BY = {
     "delay_ns": ("rtt_ns",),
     "rate_bit_s": ("rate_bit_s",),
@@ -40,9 +40,9 @@ OFF: dict[str, Any] = {
 
 
 def config(spec: Spec, *, undisturbed: bool = False) -> dict[str, Any]:
-    """What flowsweep-wan reads: a port for each site, a link for each pair.
+    """Returns flowsweep-wan's configuration: a port for each site, a link for each pair.
 
-    undisturbed: without loss, jitter and duplicates, and without changes in mid-run.
+    undisturbed: without loss, jitter, duplicates and reordering, and without scheduled changes.
     """
     found: dict[str, Any] = {
         "seed": spec.seed,
@@ -67,7 +67,7 @@ def config(spec: Spec, *, undisturbed: bool = False) -> dict[str, Any]:
 
 
 def with_links(spec: Spec, record: dict[str, Any]) -> dict[str, Any]:
-    """The emulator's record, each change of the schedule with what the link is from then on."""
+    """Adds the new state of the link to each scheduled change in the emulator's record."""
     changes = []
     for change in record.get("changes", []):
         link = spec.schedule[int(change["change"].removeprefix("schedule[").removesuffix("]"))].link
@@ -95,7 +95,7 @@ def _port(site: str, uplink: UplinkSpec | None) -> dict[str, Any]:
 
 
 def _link(link: LinkSpec, without: tuple[str, ...]) -> dict[str, Any]:
-    """The keys that are in effect, so that the file reads like the experiment."""
+    """Returns only the keys that have an effect, so that the file reads like the experiment."""
     there = {name: value for name, value in _keys(link).items() if name not in without}
     found = {name: value for name, value in there.items() if OFF.get(name, ...) != value}
     both = {"a": link.a, "b": link.b, **_short_queue(found)}
@@ -107,7 +107,7 @@ def _link(link: LinkSpec, without: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _short_queue(keys: dict[str, Any]) -> dict[str, Any]:
-    """Shortens a queue that has only a size to that number of bytes."""
+    """Replaces a queue that has only a size by its number of bytes."""
     if set(keys.get("queue", ())) != {"bytes"}:
         return keys
     short = {name: value for name, value in keys.items() if name != "queue"}
@@ -144,7 +144,7 @@ def _queue(link: LinkSpec) -> dict[str, Any]:
 
 
 def loss(rate: float, burst: float | None) -> dict[str, float] | None:
-    """Independent loss, or Gilbert-Elliott with this rate and mean burst in frames.
+    """Returns independent loss, or Gilbert-Elliott loss with this rate and mean burst in frames.
 
     In the bad state every frame is lost, in the good one none: the mean burst is 1/r, the
     share of time in the bad state p/(p+r) (Gilbert 1960).
@@ -158,7 +158,7 @@ def loss(rate: float, burst: float | None) -> dict[str, float] | None:
 
 
 def lateness_faults(spec: Spec, record: dict[str, Any], stolen: float = 0.0) -> list[str]:
-    """Whether the emulator kept its times, by its record; `stolen`: share of the cores' time."""
+    """Returns a fault if the emulator was late; `stolen`: stolen share of the cores' time."""
     lateness = record.get("lateness_ns")
     late = int(lateness["p99"]) if lateness is not None else 0
     limit = spec.limits.latest_ns(spec.shortest_rtt_ns)

@@ -1,4 +1,4 @@
-"""Gives up a sweep whose program failed in all of its runs."""
+"""Gives up a sweep whose program has failed in all runs."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from flowsweep.units import counted
 if TYPE_CHECKING:
     from flowsweep.experiment import Run
 
-#: Runs that must have failed, one of them at the baseline, before a sweep is given up.
+#: A sweep is given up after this many failed runs, if one of them is at the baseline.
 LEAST = 3
 
 
 def check(run: Run, folder: Path) -> None:
-    """Raises where all runs of the same application that were made have failed, the baseline too.
+    """Raises if all runs so far of the same application have failed, the baseline included.
 
     Such a sweep answers nothing: a slowdown needs the baseline.
 
     Args:
-        run: The next one, of a plan.
-        folder: Of the runs of the plan.
+        run: The next run of a plan.
+        folder: The folder of the plan's runs.
     """
     failed, is_of_baseline, reason = 0, False, None
     for one in run.experiment.plan():

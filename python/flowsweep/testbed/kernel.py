@@ -1,6 +1,6 @@
-"""The few kernel calls that Python does not offer: namespaces, mounts, ethtool.
+"""Makes the few kernel calls that Python does not offer: namespaces, mounts, ethtool.
 
-Nothing else in the package uses ctypes on the C library.
+No other module of the package calls the C library by ctypes.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: st
 
 
 def create_network_namespace(target: Path) -> None:
-    """Makes a network namespace that lives as long as the mount `target`, as `ip netns add`."""
+    """Makes a network namespace that exists as long as the mount `target`, like `ip netns add`."""
     target.touch()
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
@@ -72,7 +72,7 @@ def create_network_namespace(target: Path) -> None:
 
 
 def create_host_name(target: Path, name: str) -> None:
-    """Makes a UTS namespace with a host name, which lives as long as the mount `target`."""
+    """Makes a UTS namespace with a host name that exists as long as the mount `target`."""
     target.touch()
     home = os.open("/proc/thread-self/ns/uts", os.O_RDONLY)
     try:
@@ -86,7 +86,7 @@ def create_host_name(target: Path, name: str) -> None:
 
 @contextlib.contextmanager
 def network_namespace(path: Path) -> Iterator[None]:
-    """Sockets made and processes started inside belong to this network namespace."""
+    """Puts sockets and processes that are made in the `with` block into this network namespace."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     target = os.open(path, os.O_RDONLY)
     try:
@@ -99,10 +99,10 @@ def network_namespace(path: Path) -> Iterator[None]:
 
 
 def disable_offloads(interface: str) -> None:
-    """Makes frames leave `interface` as on a wire: at most the MTU, with their checksum.
+    """Makes frames leave `interface` as on a wire: at most MTU-sized, with their checksums.
 
-    With checksum offload a veth never computes the checksum, and the emulator would
-    pass on broken packets.
+    With checksum offload, a veth never computes the checksum, and the emulator would
+    forward packets with wrong checksums.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for command in OFFLOADS:
@@ -117,9 +117,9 @@ def disable_offloads(interface: str) -> None:
 
 
 def free_middle(descriptor: int, begin: int, end: int) -> None:
-    """Frees what lies between the first `begin` and the last `end` bytes of a file.
+    """Frees the space between the first `begin` and the last `end` bytes of a file.
 
-    Its size stays. A file system that cannot do so keeps all.
+    The file keeps its size. A file system without support for holes keeps all data.
     """
     length = os.fstat(descriptor).st_size - begin - end
     if length > 0:
@@ -128,7 +128,7 @@ def free_middle(descriptor: int, begin: int, end: int) -> None:
 
 
 def die_with_parent() -> None:
-    """Has the kernel kill this process when the thread that started it ends."""
+    """Makes the kernel kill this process when the thread that started it ends."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 

@@ -15,9 +15,9 @@ Say = Callable[[str], None]
 
 
 class Session(Protocol):
-    """A testbed of some kind for one run, and the tries of that run that are invalid.
+    """A testbed for one run, including its invalid tries.
 
-    `lock`: the descriptor of a file that is locked while the session makes runs: see `lock`.
+    `lock`: descriptor of the file that is locked while the session makes runs: see `lock`.
     """
 
     lock: int
@@ -26,33 +26,33 @@ class Session(Protocol):
         """Sets the testbed up, makes one captured run, takes it down.
 
         Raises:
-            TransientError: A part of the testbed failed that may work the next time.
-            FlowsweepError: It cannot be set up as it is described.
+            TransientError: A part of the testbed failed, and may work the next time.
+            FlowsweepError: The testbed cannot be set up as described.
         """
         ...
 
 
 class Kind(Protocol):
-    """Makes runs on hosts of one kind; `Settings` of the same package says what it can do."""
+    """Makes runs on one kind of hosts; `Settings` of the same package states what it can do."""
 
     def session(self, run: Run, ahead: Session | None) -> Session:
-        """A testbed for this run; `ahead`: one of this machine that is waiting already."""
+        """Returns a testbed for this run; `ahead`: one of this machine that is already waiting."""
         ...
 
     def describe(self, spec: Spec, run: Run) -> Spec:
-        """The description with what only this kind knows."""
+        """Returns the description, with details that only this kind knows."""
         ...
 
     def python_on_host(self, run: Run, program: Path) -> list[str]:
-        """The words that start a Python program of `capture/workloads` on a host."""
+        """Returns the words that start a Python program of `capture/workloads` on a host."""
         ...
 
     def warnings(self, runs: Sequence[Run]) -> list[str]:
-        """A line for each thing that will make some of these runs fail."""
+        """Returns a line for each reason why some of these runs will fail."""
         ...
 
     def shell(self, run: Run, program: list[str], say: Say) -> int:
-        """Sets the testbed up, runs a command beside the hosts; its exit code.
+        """Sets the testbed up and runs a command next to the hosts; returns its exit code.
 
         Raises:
             FlowsweepError: This kind has no shell.

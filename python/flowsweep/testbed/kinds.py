@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def find(run: Run) -> Kind:
-    """The kind of testbed that makes this run."""
+    """Returns the kind of testbed that makes this run."""
     return _load(run.experiment.testbed.kind)
 
 
@@ -24,7 +24,7 @@ def _load(kind: str) -> Kind:
 
 
 def warnings(runs: Iterable[Run]) -> list[str]:
-    """A line for each reason why some of these runs will fail."""
+    """Returns a line for each reason why some of these runs will fail."""
     by_kind: dict[str, list[Run]] = {}
     for run in runs:
         by_kind.setdefault(run.experiment.testbed.kind, []).append(run)

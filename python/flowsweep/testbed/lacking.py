@@ -1,4 +1,4 @@
-"""A congestion control that a point asks for and a kernel has not."""
+"""The error for a congestion control that a point requests and a kernel lacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from flowsweep.errors import FlowsweepError
 
 
 class LackingError(FlowsweepError):
-    """A kernel has no such congestion control: a fault of the point, not of the testbed."""
+    """A kernel lacks the congestion control: a fault of the point, not of the testbed."""
 
     def __init__(self, name: str, there: list[str], kernel: str = "this kernel") -> None:
         super().__init__(
@@ -18,5 +18,5 @@ class LackingError(FlowsweepError):
 
     @property
     def line(self) -> str:
-        """In one line, as the reason of a failed run."""
+        """The error in one line, as the reason of a failed run."""
         return f"{self.what} ({self.found}); {self.remedy}, and remove this run"

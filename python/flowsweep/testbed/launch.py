@@ -1,8 +1,8 @@
 """Starts ranks in the namespaces of their hosts: mpirun without sshd, and `on`.
 
-mpirun runs in the hub. Its daemons are started by a script in place of ssh, and
-speak over the management network; only the messages of the program itself (the
-BTLs of Open MPI) use the experiment network.
+mpirun runs in the hub. A script in place of ssh starts its daemons, which communicate
+over the management network; only the messages of the program itself (the BTLs of
+Open MPI) use the experiment network.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ shift
 exec ip netns exec "$host" nsenter --uts={uts}/"$host" -- "$@"
 """
 
-# What mpirun calls as `ssh HOST COMMAND`. Ranks yield to emulator and capture agents by their
-# scheduling class.
+# mpirun calls this as `ssh HOST COMMAND`. The ranks' scheduling class makes them yield to emulator
+# and capture agents.
 AGENT = """#!/bin/sh
 host=$1
 shift
@@ -43,10 +43,10 @@ exec ip netns exec "$host" nsenter --uts={uts}/"$host" -- {priority} /bin/sh -c 
 
 
 def program_path(name: str) -> Path:
-    """A program that is installed with flowsweep, or found in PATH.
+    """Returns a program that is installed with flowsweep, or in PATH.
 
     Raises:
-        FlowsweepError: With what builds it.
+        FlowsweepError: The program is missing; the remedy installs it.
     """
     folders = [os.environ.get("FLOWSWEEP_BIN_DIR"), str(Path(sys.prefix) / "bin")]
     for folder in folders:
@@ -64,7 +64,7 @@ def program_path(name: str) -> Path:
 
 
 def write_scripts(spec: Spec, priority: list[str]) -> dict[str, str]:
-    """Writes `on` and mpirun's agent; returns the environment of everything in the hub."""
+    """Writes `on` and mpirun's agent; returns the environment of all processes in the hub."""
     places = {"netns": specs.NETNS, "uts": specs.HOST_NAMES, "priority": " ".join(priority)}
     for name, text in (("on", ON), ("agent", AGENT)):
         path = specs.SCRIPTS / name
@@ -84,9 +84,9 @@ def write_scripts(spec: Spec, priority: list[str]) -> dict[str, str]:
 
 
 def as_root() -> dict[str, str]:
-    """The environment in which Open MPI runs as root, which takes two variables; else empty.
+    """Returns the variables that Open MPI demands to run as root; empty for other users.
 
-    In a namespace that is harmless; on the nodes of a job root asked for it.
+    Root is harmless in a namespace; on the nodes of a job, root itself submitted it.
     """
     if os.geteuid() != 0:
         return {}
@@ -95,9 +95,9 @@ def as_root() -> dict[str, str]:
 
 
 def mpirun(spec: Spec) -> list[str]:
-    """The command that starts one process per entry of `spec.ranks`, in that order.
+    """Returns the command that starts one process per entry of `spec.ranks`, in that order.
 
-    Ranks are placed host by host, so entries of one host must stand together.
+    mpirun places ranks host by host, so entries of one host must be adjacent.
     """
     slots: dict[str, int] = {}
     for host in spec.ranks:
@@ -109,7 +109,7 @@ def mpirun(spec: Spec) -> list[str]:
         str(program_path("mpirun")),
         *("--host", ",".join(f"{host}:{count}" for host, count in slots.items())),
         *("-np", str(len(spec.ranks))),
-        # Daemons that stay in our session: see Agent.
+        # Keeps the daemons in our session: see Agent.
         "--leave-session-attached",
         *("--map-by", "slot", "--bind-to", "none"),
         *("--prtemca", "plm_ssh_agent", str(specs.SCRIPTS / "agent")),
@@ -126,7 +126,7 @@ def mpirun(spec: Spec) -> list[str]:
 
 
 def _listening(ports: Sequence[int] | None) -> list[str]:
-    """The options for the ports at which ranks listen; connecting ports are the kernel's choice."""
+    """Returns options for the ports on which ranks listen; the kernel chooses connecting ports."""
     if ports is None:
         return []
     first, last = ports

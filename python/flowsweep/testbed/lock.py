@@ -1,7 +1,7 @@
-"""The lock that allows one testbed at a time on this machine, and messages to those who wait.
+"""Locks the testbed of this machine for one user at a time, with messages to waiting commands.
 
-Root and users exclude each other, so the lock lies where everybody may make files. Anything else
-with its name there is refused: it is neither followed, waited for nor changed.
+Root and users exclude each other, so the lock file is in a folder where everybody may create files.
+Anything else of that name is refused: it is neither followed, waited for nor changed.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from flowsweep.files import locks
 from flowsweep.units import duration
 
 LOCK_NAME = "flowsweep-testbed.lock"
-TELL_S = 60.0  # how often who waits says so
-SHARED_FOLDERS = (Path("/run/lock"), Path("/tmp"))  # noqa: S108 - everybody's, on purpose
+TELL_S = 60.0  # interval of messages while waiting
+SHARED_FOLDERS = (Path("/run/lock"), Path("/tmp"))  # noqa: S108 - shared on purpose
 HOLDER_LIMIT = 200  # bytes
-#: All that a lock file ever holds: who used the testbed last.
+#: The only content of a lock file: who used the testbed last.
 HOLDER = re.compile(rb"([^\n]* \(process [0-9]+\)\n)?")
 
 
 def open_file(subject: str = "") -> int:
-    """A descriptor of the file to be locked; subject: what is used instead of this machine.
+    """Opens the lock file; returns its descriptor. subject: what is locked instead of this machine.
 
     Raises:
-        FlowsweepError: What has the name of the lock is no file of ours.
+        FlowsweepError: The file with the lock's name is not ours.
     """
     path = _folder() / LOCK_NAME
     if subject:
@@ -44,7 +44,7 @@ def open_file(subject: str = "") -> int:
         found = os.fstat(descriptor)
         _check(path, descriptor, found)
         if found.st_uid == os.geteuid():
-            os.fchmod(descriptor, 0o666)  # whatever the umask: every user takes the same lock
+            os.fchmod(descriptor, 0o666)  # despite the umask: all users share this lock
     except BaseException:
         os.close(descriptor)
         raise
@@ -52,7 +52,7 @@ def open_file(subject: str = "") -> int:
 
 
 def _folder() -> Path:
-    """The first folder in which everybody may make files; the same for root and all users."""
+    """Returns the first folder where everybody may create files; the same for root and users."""
     shared = stat.S_ISVTX | stat.S_IWOTH
     for folder in SHARED_FOLDERS:
         with contextlib.suppress(OSError):
@@ -62,10 +62,10 @@ def _folder() -> Path:
 
 
 def _check(path: Path, descriptor: int, found: os.stat_result) -> None:
-    """Raises unless the file may be one that `exclusive` left.
+    """Raises unless the file may be one that `exclusive` wrote.
 
-    Its owner does not matter: it is whoever came first. But a second hard link, or contents that
-    we never write, may belong to a file of somebody else.
+    The owner does not matter: the first user creates the file. But a file with a second hard link,
+    or with contents that we never write, may belong to somebody else.
     """
     if found.st_nlink > 1:
         fault = f"a file with {found.st_nlink} names"
@@ -96,10 +96,10 @@ def _user(number: int) -> str:
 def exclusive(
     purpose: str, say: Callable[[str], None], descriptor: int | None = None
 ) -> Iterator[int]:
-    """Waits until no other testbed is up on this machine; yields the lock's descriptor.
+    """Waits until no other testbed is in use on this machine; yields the lock's descriptor.
 
-    Says for whom it waits, again every minute as others come before it, and how long it has waited.
-    descriptor: what `open_file` gave, if a hub has it already.
+    Reports the current holder, repeats that every minute as holders change, and finally reports how
+    long it has waited. descriptor: the result of `open_file`, if a hub already has it.
     """
     descriptor = open_file() if descriptor is None else descriptor
     try:
@@ -114,12 +114,12 @@ def exclusive(
         _leave_name(descriptor, purpose)
         yield descriptor
     finally:
-        # The hub holds the lock too: it is free when the last of the two has gone.
+        # The hub shares the lock, which is free when both have closed it.
         os.close(descriptor)
 
 
 def _leave_name(descriptor: int, purpose: str) -> None:
-    """Writes who holds the lock, for messages alone."""
+    """Writes who holds the lock, only for messages."""
     end = f" (process {os.getpid()})\n".encode()
     name = purpose.encode(errors="replace").replace(b"\n", b" ")[: HOLDER_LIMIT - len(end)]
     with contextlib.suppress(OSError):  # a file that others may only read, or a full disk
@@ -128,15 +128,15 @@ def _leave_name(descriptor: int, purpose: str) -> None:
 
 
 def user(subject: str = "") -> str | None:
-    """Who uses the testbed of this machine, or the subject, now; None if nobody is seen to.
+    """Returns the current user of this machine's testbed, or of the subject; None if none is seen.
 
-    The lock is looked up, not tried: another process that takes it just then would find it taken.
+    It looks the lock up and does not try it, which could make another process fail to get it.
     """
     descriptor = open_file(subject)
     try:
         inode = f":{os.fstat(descriptor).st_ino}"
         for line in Path("/proc/locks").read_text().splitlines():
-            # 1: FLOCK ADVISORY WRITE 1234 00:1a:567 0 EOF; who waits has an arrow (proc(5))
+            # 1: FLOCK ADVISORY WRITE 1234 00:1a:567 0 EOF; waiters have an arrow (proc(5))
             words = line.split()
             if words[1] == "FLOCK" and words[5].endswith(inode):
                 return locks.holder(descriptor)
@@ -152,7 +152,7 @@ def _still_waiting(descriptor: int, begin: float) -> str:
 
 @contextlib.contextmanager
 def _repeat(act: Callable[[], None]) -> Iterator[None]:
-    """Calls `act` now and then while this is entered; its thread has ended when it is left."""
+    """Calls `act` periodically in the `with` block, in a thread that ends with the block."""
     over = threading.Event()
 
     def repeat() -> None:

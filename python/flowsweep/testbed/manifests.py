@@ -1,4 +1,4 @@
-"""What the manifest of a capture says against the run."""
+"""Finds faults of a run in the manifest of a capture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from flowsweep.units import counted
 
 
 def link_fault(host: str, manifest: dict[str, Any]) -> str | None:
-    """What a manifest says of a link that was down while it was captured; None if it was up."""
+    """Returns the fault of a link that was down during the capture; None if it was up."""
     link = manifest.get("link")
     if link is None:
         return None
@@ -19,7 +19,7 @@ def link_fault(host: str, manifest: dict[str, Any]) -> str | None:
 
 
 def early_end_fault(host: str, manifest: dict[str, Any]) -> str | None:
-    """What a manifest says of a capture that ended too early; None if it did not."""
+    """Returns the fault of a capture that ended too early; None if it did not."""
     if manifest.get("status", "complete") == "complete":
         return None
     lost = int(manifest.get("lost_writing") or 0)

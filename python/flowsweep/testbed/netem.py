@@ -1,16 +1,16 @@
-"""Makes a testbed's links from queueing disciplines of the kernel: the other backend.
+"""Makes a testbed's links from the kernel's queueing disciplines, as the other backend.
 
     hosts -- br-<site> -- up-<site> ~~ wan-<site> -- core (bridge)
                               |             |
         rate and queue, by destination   delay, loss, duplicates, by origin
 
-All of it lies in a namespace of its own, between the hosts: on a sending host netem would meddle
-with TCP's small queues, and a drop would take a whole segmentation unit. Rate and delay are two
-stages, so that the queue holds what it is asked to hold, and netem's own limit, which counts what
-is on its way, never drops.
+The links have a namespace of their own, between the hosts: on a sending host, netem would interfere
+with TCP small queues, and a drop would lose a whole GSO packet. Rate and delay are two stages, so
+that the queue has exactly the requested size, and netem's own limit, which includes frames in
+flight, never drops a frame.
 
-This module makes the commands for `ip`, `bridge` and `tc`, and reads their counters; the kind of
-testbed runs them.
+This module writes the commands for `ip`, `bridge` and `tc`, and reads their counters; the kind of
+testbed runs the commands.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ CORE = "core"
 FULL_FRAME_BYTES = 1514
 LEAST_FRAME_BYTES = 60
 MIN_LIMIT_PACKETS = 1000  # netem's own default
-# A token bucket that lasts shorter than this is emptied between two looks of the kernel.
+# A token bucket that lasts for less than this is empty before the kernel refills it.
 BURST_S = 100e-6
-# With any rate netem keeps the order of frames; this one delays none by more than 0.12 us.
+# With any rate, netem keeps the order of frames; this one delays a full frame by 0.12 us.
 ORDERING_RATE = "100gbit"
 MAX_BANDS = 16  # of prio
 SQRT_3 = math.sqrt(3)
 
 
 def find_unable(spec: Spec) -> str | None:
-    """What the experiment asks for that these disciplines cannot do, or None."""
+    """Returns a feature of the experiment that these disciplines do not support, or None."""
     links = spec.ways
     wanted = {
         "parallel links": any(link.links > 1 for link in links),
@@ -54,7 +54,7 @@ def find_unable(spec: Spec) -> str | None:
 
 
 def list_trials(spec: Spec) -> list[str]:
-    """The disciplines that the links need, each as arguments with which `tc` can try it."""
+    """Returns the disciplines that the links need, each as arguments for a trial of `tc`."""
     kinds = ["netem delay 1ms", "htb", "bfifo limit 100000"]
     kinds += ["prio"] if len(spec.sites) > 2 else []
     kinds += ["codel"] if any(way.codel_ns is not None for way in spec.ways) else []
@@ -62,12 +62,12 @@ def list_trials(spec: Spec) -> list[str]:
 
 
 def devices(spec: Spec) -> list[str]:
-    """Every interface that has disciplines."""
+    """Returns every interface that has disciplines."""
     return [f"{end}-{site}" for site in spec.sites for end in ("up", "wan")]
 
 
 def bridge_commands(spec: Spec) -> tuple[list[str], list[str]]:
-    """Lines for `ip -batch` and `bridge -batch` that join the sites."""
+    """Returns lines for `ip -batch` and `bridge -batch` that join the sites."""
     ip = [f"link add {CORE} type bridge stp_state 0 mcast_snooping 0"]
     ip += [f"link set wan-{site} master {CORE} up" for site in spec.sites]
     ip += [f"link set {CORE} up"]
@@ -76,7 +76,7 @@ def bridge_commands(spec: Spec) -> tuple[list[str], list[str]]:
 
 
 def commands(spec: Spec, *, undisturbed: bool = False) -> list[str]:
-    """Lines for `tc -batch`: the disciplines of every site."""
+    """Returns lines for `tc -batch`: the disciplines of every site."""
     lines = []
     for site in spec.sites:
         others = [other for other in spec.sites if other != site]
@@ -86,7 +86,7 @@ def commands(spec: Spec, *, undisturbed: bool = False) -> list[str]:
 
 
 def _network(spec: Spec, site: str) -> str:
-    """The addresses of a site: 10.77.<site>.0/24."""
+    """Returns the network of a site: 10.77.<site>.0/24."""
     return spec.at(site)[0].address.rsplit(".", 1)[0] + ".0/24"
 
 
@@ -95,7 +95,7 @@ def _filter(device: str) -> str:
 
 
 def _rates(spec: Spec, site: str, others: list[str]) -> list[str]:
-    """Rate and queue of frames that leave a site, by their destination."""
+    """Returns lines for rate and queue of frames that leave a site, by destination."""
     device = f"dev up-{site}"
     lines = [f"qdisc add {device} root handle 1: htb default 1"]
     counted = ""
@@ -128,7 +128,7 @@ def _queue(link: LinkSpec) -> str:
 
 
 def _delays(spec: Spec, site: str, others: list[str], *, undisturbed: bool) -> list[str]:
-    """Delay, loss and duplicates of frames that come to a site, by their origin."""
+    """Returns lines for delay, loss and duplicates of frames that arrive at a site, by origin."""
     device = f"dev wan-{site}"
     if len(others) == 1:
         described = netem(spec.way(others[0], site), undisturbed=undisturbed)
@@ -146,12 +146,12 @@ def _delays(spec: Spec, site: str, others: list[str], *, undisturbed: bool) -> l
 
 
 def netem(link: LinkSpec, *, undisturbed: bool = False) -> str:
-    """The arguments of `netem` for one direction of a link."""
+    """Returns the arguments of `netem` for one direction of a link."""
     words = [f"netem limit {limit_packets(link)} delay {_us(link.delay_ns)}"]
     if undisturbed:
         return words[0]
     if link.jitter_ns:
-        # Without a distribution netem takes the half width of a uniform one.
+        # Without a distribution, netem expects the half width of a uniform one.
         uniform = link.jitter_law == "uniform"
         words.append(_us(round(link.jitter_ns * SQRT_3) if uniform else link.jitter_ns))
         if not uniform:
@@ -170,9 +170,9 @@ def netem(link: LinkSpec, *, undisturbed: bool = False) -> str:
 
 
 def limit_packets(link: LinkSpec) -> int:
-    """Frames that netem may hold: twice what can be on its way, if all frames were small.
+    """Returns netem's limit in frames: twice as many minimum-size frames as can be in flight.
 
-    Nothing may be dropped here for want of room: the queue is in front of it.
+    Nothing may be dropped here for lack of space: the queue is the stage before.
     """
     slowest_ns = link.delay_ns + 10 * link.jitter_ns
     on_the_way = (link.rate_bit_s or 0.0) * slowest_ns / 8e9 / LEAST_FRAME_BYTES
@@ -188,11 +188,11 @@ def _percent(share: float) -> str:
 
 
 def record(spec: Spec, printed: Mapping[str, str]) -> dict[str, Any]:
-    """What went through and what was dropped, per link and direction, as flowsweep-wan has it.
+    """Returns delivered and dropped frames per link and direction, in flowsweep-wan's format.
 
     Args:
         spec: The links.
-        printed: By device, what `tc -s -j qdisc show` prints.
+        printed: Output of `tc -s -j qdisc show`, by device.
     """
     found = {
         device: {entry["handle"]: entry for entry in json.loads(text)}
@@ -223,7 +223,7 @@ def record(spec: Spec, printed: Mapping[str, str]) -> dict[str, Any]:
 def link_record(
     here: str, there: str, queue: dict[str, Any], delay: dict[str, Any]
 ) -> dict[str, Any]:
-    """One direction of a link, from the counters of its two stages."""
+    """Returns the record of one direction of a link, from the counters of its two stages."""
     passed = queue["packets"]
     in_delay = delay["packets"] + delay["drops"] + delay["qlen"]
     return {

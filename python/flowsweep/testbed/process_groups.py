@@ -1,4 +1,4 @@
-"""Ends processes that lead groups of their own, with everything that they started."""
+"""Ends processes that lead their own groups, with everything that they started."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def wait_or_kill(processes: Sequence[subprocess.Popen[bytes]], limit_s: float) -> None:
-    """Waits for processes that were asked to end; kills what is left of their groups.
+    """Waits for processes that were asked to end; then kills the rest of their groups.
 
     Args:
         processes: The leaders of the groups.

@@ -1,4 +1,4 @@
-"""Runs the program of a run: starts its processes, waits for them, ends them at the time limit."""
+"""Runs a run's program: starts its processes, waits for them, ends them at the time limit."""
 
 from __future__ import annotations
 
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
     from flowsweep.testbed.spec import Spec
 
 TERMINATE_LIMIT_S = 5.0
-WATCH_S = 0.2  # how often agents and ranks are looked at while the program runs
+WATCH_S = 0.2  # interval of checks on agents and ranks while the program runs
 REASON_LINES = 4
-LOG = "program.log"  # what a command printed, in the run directory
-# PRRTE's words (Open MPI 5), and ORTE's before it.
+LOG = "program.log"  # output of a command, in the run directory
+# The message of PRRTE (Open MPI 5), and of ORTE before it.
 LOST_DAEMON = re.compile(
     r"lost communication with a remote daemon\..*?Remote daemon: .*? on node (\S+)", re.DOTALL
 )
-# A rank's, of Open MPI: where, which rank, and what. It may come before mpirun knows whom it lost.
+# Open MPI's message of a rank: function, rank, error. It may appear before mpirun notices the loss.
 MPI_ERROR = re.compile(
     r"\*\*\* An error occurred in (.+)\n.*\*\*\* reported by process \[\d+,(\d+)\]\n"
     r".*\n.*\*\*\* (.+)\n"
 )
-# On standard output, before anything of the program: a host on which nothing could be started.
+# On standard output, before any output of the program: mpirun could not start a daemon on a host.
 NO_DAEMON = re.compile(
     r"daemon failed to report back after being spawned\..*?Remote host: +(\S+)", re.DOTALL
 )
-BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20  # of what is printed, so much is looked at
-LINE_CHARACTERS = 500  # of a line that is given as the reason
-NOISE = "plm:ssh: Warning: setpgid"  # mpirun's, of a child that was quicker
+BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20  # the parts of the output that are read
+LINE_CHARACTERS = 500  # shown of a line that is the reason
+NOISE = "plm:ssh: Warning: setpgid"  # mpirun's warning when a child was faster
 
 
-Command = tuple[list[str], dict[str, str]]  # words, and what the environment has besides
+Command = tuple[list[str], dict[str, str]]  # words, and additional environment variables
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended. No code: it was ended at the limit.
+    """How a program ended; without a code, it was stopped at the time limit.
 
-    `stderr`: what it wrote there; `printed`: the beginning of its standard output; `left`: the
-    hosts on which it still ran while on others it had ended.
+    `stderr`: its standard error; `printed`: the beginning of its standard output; `left`: the
+    hosts on which it still ran after it had ended on others.
     """
 
     code: int | None
@@ -77,9 +77,9 @@ class Ended:
 
     @property
     def spoiled(self) -> str | None:
-        """Which part of mpirun was killed, which no program does to itself, or None.
+        """Which part of mpirun was killed, which a program does not do to itself, or None.
 
-        Its exit code is 0 when one of its daemons is gone.
+        mpirun's exit code may be 0 even if it has lost a daemon.
         """
         lost = LOST_DAEMON.search(self.stderr)
         if self.code is not None and lost is not None:
@@ -99,10 +99,10 @@ def run(
     priority: Sequence[str] = (),
     log: str = "program.out",
 ) -> tuple[str | None, str | None]:
-    """Runs the program of a testbed in namespaces: why it failed, and what spoiled the run.
+    """Runs the program of a testbed in namespaces; returns why it failed, and what spoiled the run.
 
-    `look` is called all the while. `priority`: what starts a command on a host so that it
-    yields to the emulator. `log`: the file of what it prints, where the run's folder has none.
+    `look` is called periodically. `priority`: the words that start a command on a host such that
+    it yields to the emulator. `log`: the file for its output if the run's folder keeps none.
     """
     out = specs.LOGS / log
     if spec.is_command and spec.folder:
@@ -126,15 +126,15 @@ def run_commands(
     limit_s: float,
     look: Callable[[], None],
 ) -> Ended:
-    """Runs all at once in `folder` to their end, or until one fails; the others are ended then.
+    """Runs all commands at once in `folder` until all end, or until one fails and stops the others.
 
-    What they print goes to `log`.
+    Their standard output goes to `log`.
     """
     with log.open("w+b") as stdout, tempfile.TemporaryFile(dir=folder) as stderr:
 
         def look_and_forget() -> None:
             look()
-            # Both lie in memory, which a program could fill that way.
+            # Both files are in memory, which a program could fill.
             kernel.free_middle(stderr.fileno(), BEGINNING_BYTES, END_BYTES)
             if log.parent == specs.LOGS:
                 kernel.free_middle(stdout.fileno(), BEGINNING_BYTES, END_BYTES)
@@ -161,7 +161,7 @@ def run_commands(
 
 
 def _ends_of(stderr: IO[bytes]) -> str:
-    """The beginning and end of what a program wrote: all of it may not fit into memory."""
+    """Returns beginning and end of what a program wrote: the whole may not fit into memory."""
     size = os.fstat(stderr.fileno()).st_size
     begin = max(0, size - END_BYTES)
     texts = [os.pread(stderr.fileno(), END_BYTES, begin).decode(errors="replace")]
@@ -189,9 +189,9 @@ def _commands(spec: Spec, priority: Sequence[str]) -> list[Command]:
 def _wait(
     processes: list[subprocess.Popen[bytes]], limit_s: float, look: Callable[[], None]
 ) -> int | None:
-    """0 when all have ended well, else the first other exit code; None at the limit.
+    """Returns 0 if all ended well, else the first other exit code; None at the time limit.
 
-    By descriptors of the processes: polling would add tens of milliseconds to a run.
+    It waits on pidfds: polling would add tens of milliseconds to a run.
     """
     end = time.monotonic() + limit_s
     pending = {os.pidfd_open(process.pid): process for process in processes}
@@ -222,7 +222,7 @@ def _wait(
 def _find_left(
     processes: list[subprocess.Popen[bytes]], commands: list[Command]
 ) -> tuple[str, ...]:
-    """The hosts of those that still run, where others have ended; () where no host is named."""
+    """Returns the hosts of processes that still run after others have ended; () without hosts."""
     running = [process.poll() is None for process in processes]
     if all(running):
         return ()
@@ -231,7 +231,7 @@ def _find_left(
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:
-    """Ends what still runs, with everything that it started in its group."""
+    """Ends the processes that still run, with everything in their groups."""
     running = [process for process in processes if process.poll() is None]
     for process in running:
         process.terminate()
@@ -239,7 +239,7 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _mpi_error(text: str) -> str | None:
-    """Output of the first rank that failed, where mpirun ended the others because of it."""
+    """Returns the message of the rank that failed first and made mpirun end the others, or None."""
     error = MPI_ERROR.search(text)
     if error is None or "noticed that process rank" in text:
         return None
@@ -254,8 +254,8 @@ def _shorten(line: str) -> str:
 
 
 def _reason(text: str) -> str:
-    """What the program said last; every rank may have said the same."""
-    # Lines without a letter or a digit are the frames that Open MPI puts around its messages.
+    """Returns the last lines of the program's output, without repetitions by several ranks."""
+    # Open MPI frames its messages with lines that have neither letters nor digits.
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     lines = [_shorten(line) for line in lines if NOISE not in line]
     texts = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]

@@ -1,4 +1,4 @@
-"""The steps of one captured run, in the order that all kinds of testbed share."""
+"""Makes one captured run, in steps whose order all kinds of testbed share."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ class Bed(Protocol):
     """Hosts, links and captures of one run. `run` calls each method once, in this order."""
 
     def set_up(self) -> str | None:
-        """Builds all of it, starts links and captures, and observes everything while it is idle.
+        """Builds the testbed, starts links and captures, and observes everything while it is idle.
 
         Returns:
             Why the program cannot be started here, or None.
         """
 
     def begin_beside(self) -> str | None:
-        """Starts what runs beside the program, if anything; why that failed, or None."""
+        """Starts the program beside the run's own, if any; returns why that failed, or None."""
 
     def servers(self) -> Servers:
-        """The servers of the program, not yet started."""
+        """Returns the servers of the program, not yet started."""
 
     def begin_watch(self) -> None:
-        """Begins to watch what the program gets of the machines."""
+        """Begins to watch how much of the machines the program gets."""
 
     def run_program(self, servers: Servers) -> tuple[str | None, str | None]:
-        """Runs the program to its end; why it failed, and what spoiled the run."""
+        """Runs the program to its end; returns why it failed, and what spoiled the run."""
 
     def end_others(self, servers: Servers) -> None:
-        """Ends watch and servers, and what runs beside the program."""
+        """Ends the watch, the servers, and the program beside the run's own."""
 
     def collect(self, execution: Execution) -> Observations:
-        """Observes everything again, and ends captures and links."""
+        """Observes everything again, and stops captures and links."""
 
 
 def run(bed: Bed, started: Callable[[], None] = lambda: None) -> RunResult:
-    """One captured run.
+    """Makes one captured run.
 
     Args:
-        bed: Where the program runs. Whoever made it takes it down, however this ends.
-        started: Called when the testbed is up and nothing but probes was sent.
+        bed: Where the program runs. The caller takes it down, however this ends.
+        started: Called when the testbed is up and only probes have been sent.
     """
     begin = time.monotonic()
     lacking = bed.set_up()
@@ -74,7 +74,7 @@ def run(bed: Bed, started: Callable[[], None] = lambda: None) -> RunResult:
 
 
 def _execute(bed: Bed, lacking: str | None) -> Execution:
-    """Runs the program between its servers and what runs beside it, unless something lacks."""
+    """Runs the program with its servers and the program beside it, unless something is lacking."""
     failure = lacking
     spoiled = bed.begin_beside() if failure is None else None
     servers = bed.servers()

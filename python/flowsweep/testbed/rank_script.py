@@ -1,10 +1,10 @@
-"""A command as the ranks of one MPI world: what each of them runs under mpirun."""
+"""Makes a command the ranks of one MPI world: what each rank runs under mpirun."""
 
 from __future__ import annotations
 
-# Arguments: where rank 0 writes what it reports, the problem, the command, and the host of each
-# rank. mpirun itself takes about a second to start and to end ranks, which is no part of the
-# program's time; rank 0 knows it, and reports it where the program does not.
+# Arguments: where rank 0 writes its report, the problem, the command, and the host of each rank.
+# mpirun takes about a second to start and end ranks, which is not part of the program's time;
+# rank 0 measures that time, and reports it if the program does not.
 SCRIPT = """\
 export FLOWSWEEP_OUTPUT="$1" FLOWSWEEP_PROBLEM="$2"
 command=$3
@@ -26,10 +26,10 @@ exit "$code"
 
 
 def rank_program(command: str, ranks: list[str], problem: str, output: str) -> list[str]:
-    """The words that mpirun starts as each rank.
+    """Returns the words that mpirun starts as each rank.
 
     Args:
-        command: What a shell runs.
+        command: A shell command.
         ranks: The host of each rank.
         problem: The parameters of the problem, JSON.
         output: Where rank 0 may write app.json.

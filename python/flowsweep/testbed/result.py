@@ -1,4 +1,4 @@
-"""The result of one run, as a kind of testbed returns it."""
+"""The result of one run, which each kind of testbed returns."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Observations:
-    """What a testbed observed of a run; its captures and manifests are in the run's folder.
+    """What a testbed observed of a run; captures and manifests are in the run's folder.
 
     Attributes:
-        faults: Reasons for which the run does not count.
-        tcp: Settings of TCP on a host, by name.
+        faults: Reasons why the run is invalid.
+        tcp: TCP settings of a host, by name.
         emulator: `backend`, `backend_reason`, and counters of each of the `links`.
-        machine: What the machines gave the program, and what others took of them.
+        machine: How much of the machines the program got, and how much others took.
         frames: `received` and `sent` by host.
-        paths: Of each pair of sites `between`, `rtt_ns` before and `rtt_after_ns` after the run
-            while idle, and `rate_bit_s`; each None where it was not measured.
-        program_s: Seconds of the program by the clocks of its hosts; None where `start_ns` and
-            `end_ns` say it as well.
-        beside: What was seen of the program that ran beside it, where one did.
+        paths: For each pair of sites `between`, the idle `rtt_ns` before and `rtt_after_ns` after
+            the run, and `rate_bit_s`; each None if not measured.
+        program_s: Seconds that the program took by its hosts' clocks; None if `start_ns` and
+            `end_ns` state it as well.
+        beside: What was observed of the program that ran beside it, if any.
     """
 
     faults: list[str]
@@ -38,10 +38,10 @@ class RunResult(Observations):
     """One captured run.
 
     Attributes:
-        start_ns: When the program was started, ns since the epoch.
+        start_ns: When the program started, ns since the epoch.
         end_ns: When its last process had ended, ns since the epoch.
         failure: Why the program failed, or None.
-        spoiled: What the testbed did to the program, so that the run says nothing of it, or None.
+        spoiled: What the testbed did to the program, so that the run does not show it, or None.
         cost_s: Seconds of `set_up`, `program` and `take_down`.
     """
 
@@ -52,10 +52,10 @@ class RunResult(Observations):
     cost_s: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `from_json` reads."""
+        """Returns the object that `from_json` reads."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RunResult:
-        """A result from the object of `to_json`."""
+        """Makes a result from the object of `to_json`."""
         return cls(**data)

@@ -1,7 +1,7 @@
-"""The folder of one run: its owner, and how a run is put there and removed.
+"""Checks the folder of one run, puts the run there and removes it.
 
-A run is written in a hidden folder beside its own and becomes it by renaming, whole or not at all
-(see `files.staging`). An older run of flowsweep makes room; what else lies in its folder is kept.
+A run is written in a hidden folder next to its own, which replaces it by renaming, whole or not at
+all (see `files.staging`). It replaces an older run of flowsweep; other files in the folder stay.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from flowsweep.files.staging import CLEARED, LOCK, NEW, OLD, READY
 from flowsweep.signals import hold
 
 RECORD = "run.json"
-#: What the record is called in messages, and what one looks like.
+#: Name of the record in messages, and an example of one.
 KIND, EXAMPLE = "the record of a run", '{"status": "valid"}'
-#: What a run leaves, beside its record; of another folder nothing by these names is touched.
+#: Files of a run besides its record; in a folder that is not a run, such files are not touched.
 OURS = ("*.pcap*", "*.capture.json", "app.json", "wan.fates", "program.log", "serve-*.log")
-#: Suffix of the hidden folder, which no set of tables has.
+#: Suffix of the hidden folder; sets of tables have another one.
 HIDDEN = ".flowsweep-run"
 END_LIMIT_S = 10.0
 
 
 def read_record(directory: Path) -> dict[str, Any] | None:
-    """The run.json of a complete run, or None."""
+    """Returns the run.json of a complete run, or None."""
     path = directory / RECORD
     if not _is_file(path):
         return None
@@ -41,20 +41,21 @@ def read_record(directory: Path) -> dict[str, Any] | None:
 
 
 class RunFolder:
-    """The folder of one run, and the hidden one beside it."""
+    """The folder of one run, and the hidden one next to it."""
 
     def __init__(self, directory: Path) -> None:
-        # A name to be renamed to, also for `.`.
+        # Renaming needs a name, also for `.`.
         directory = directory if directory.name not in ("", "..") else directory.resolve()
         self.directory = directory
         self.hidden = directory.parent / f".{directory.name}{HIDDEN}"
         self._lock: int | None = None
 
     def check(self) -> None:
-        """Raises unless a run may be written here without harm to what is not flowsweep's.
+        """Raises unless a run may be written here without harm to files that are not flowsweep's.
 
         Raises:
-            FlowsweepError: With what is there and the remedy. Nothing was changed.
+            FlowsweepError: It may not; the message has what is there, and the remedy. Nothing was
+                changed.
         """
         _check_way(self.directory.parent)
         _check_hidden(self.hidden)
@@ -66,7 +67,7 @@ class RunFolder:
                 self.directory, "a symbolic link" if stat.S_ISLNK(about.st_mode) else "no folder"
             )
         if os.geteuid() == 0 and about.st_uid not in _own_users():
-            # Root may do everything, and shall not do it to the runs of others.
+            # Root could replace the runs of other users, but must not.
             raise _foreign_error(self.directory, f"a folder of user number {about.st_uid}")
         if os.path.ismount(self.directory) or os.path.samestat(about, Path.cwd().stat()):
             found = "the current folder, or one in which something is mounted"
@@ -81,14 +82,14 @@ class RunFolder:
             )
 
     def stage(self) -> Path:
-        """A new empty folder, in which the run is to be written; only for this user."""
+        """Makes a new empty folder to write the run in, which only this user may enter."""
         self._open()
         staged = self.hidden / NEW / self.directory.name
         staged.mkdir(mode=0o700, parents=True)
         return staged
 
     def _open(self) -> None:
-        """Takes the hidden folder, empty and for this process alone."""
+        """Locks the hidden folder for this process, and empties it."""
         self.check()
         self.tidy()
         self.directory.parent.mkdir(parents=True, exist_ok=True)
@@ -107,22 +108,22 @@ class RunFolder:
         _empty(self.hidden)
 
     def publish(self, record: dict[str, Any]) -> None:
-        """The hidden folder becomes that of the run; at any moment there is a whole run or none."""
+        """Replaces the run's folder by the hidden one; at any time it has a whole run or none."""
         staged = self.hidden / NEW / self.directory.name
         text = inputs.object_text(record, self.directory / RECORD, KIND, EXAMPLE)
         outputs.write_file(staged / RECORD, text)
         _give(staged)
-        # Others may have put something there meanwhile.
+        # Others may have changed the folder meanwhile.
         self.check()
         staging.commit(self.directory.parent, self.hidden)
         self._finish()
         self.leave()
 
     def remove(self) -> None:
-        """Takes the run out of its folder, which stays if it holds anything else.
+        """Removes the run from its folder, which stays if it contains anything else.
 
         Raises:
-            FlowsweepError: It is no run of flowsweep.
+            FlowsweepError: The folder is not a run of flowsweep.
         """
         self.check()
         if not is_run(self.directory):
@@ -134,7 +135,7 @@ class RunFolder:
         self.leave()
 
     def _finish(self) -> None:
-        """Puts a run that is whole into place, and what lay beside an older one into its folder."""
+        """Moves a complete run into place, and other files of an older run's folder into it."""
         if self._is_ready():
             staging.move(self.directory.parent, self.hidden)
         old = self.hidden / OLD
@@ -145,14 +146,14 @@ class RunFolder:
                 if path.name not in ours:
                     self.directory.mkdir(exist_ok=True)
                     path.rename(_find_free(self.directory / path.name))
-            # What is removed file by file is no run any more, and shall not be taken for a user's.
+            # A run that is half removed must not be mistaken for a user's folder.
             before.rename(self.hidden / before.name)
 
     def _is_ready(self) -> bool:
         return any((self.hidden / name).is_dir() for name in (READY, CLEARED))
 
     def leave(self) -> None:
-        """Whatever happened: the hidden folder goes, as far as it can be helped."""
+        """Removes the hidden folder, whatever happened, as far as possible."""
         if self._lock is None:
             return
         with suppress(OSError, FlowsweepError):
@@ -165,7 +166,7 @@ class RunFolder:
         self._lock = None
 
     def tidy(self) -> None:
-        """Finishes what a killed command began here, and nobody goes on with; says nothing."""
+        """Finishes the abandoned work of a killed command; ignores errors."""
         with suppress(OSError, FlowsweepError):
             _check_hidden(self.hidden)
             with staging.abandoned(self.hidden) as is_abandoned:
@@ -176,19 +177,19 @@ class RunFolder:
 
 
 def tidy_all(runs: Path) -> None:
-    """Finishes what killed commands began with runs of this folder, and nobody goes on with."""
+    """Finishes the abandoned work of killed commands on runs of this folder."""
     for hidden in sorted(runs.glob(f".*{HIDDEN}")):
         RunFolder(runs / hidden.name[1:].removesuffix(HIDDEN)).tidy()
 
 
 def is_run(directory: Path) -> bool:
-    """Whether flowsweep made the run in this folder."""
+    """Returns whether flowsweep made the run in this folder."""
     record = read_record(directory)
     return record is not None and isinstance(record.get("spec_hash"), str)
 
 
 def _names(directory: Path) -> list[str]:
-    """The files that a run of flowsweep has by its record, which comes last."""
+    """Returns the files that a run of flowsweep has according to its record, which comes last."""
     record = read_record(directory) or {}
     hosts = record.get("hosts")
     names = ["app.json", "wan.fates", "program.log"]
@@ -206,7 +207,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _own_users() -> set[int]:
-    """Us, and who became root by sudo."""
+    """Returns this user, and the user who became root by sudo."""
     found = {os.geteuid()}
     sudo = os.environ.get("SUDO_UID", "")
     if os.geteuid() == 0 and sudo.isdecimal():
@@ -215,14 +216,14 @@ def _own_users() -> set[int]:
 
 
 def _check_hidden(folder: Path) -> None:
-    """Raises if there is something by the hidden name that a command of ours did not leave."""
+    """Raises if the hidden name exists and no flowsweep command left it there."""
     if not os.path.lexists(folder):
         return
     about = folder.lstat()
     ours = (
         stat.S_ISDIR(about.st_mode)
         and about.st_uid in _own_users()
-        # Without a lock: killed when it was just made, or just before its last step.
+        # Without a lock: its command was killed right after it made the folder, or at its end.
         and (_is_file(folder / LOCK) or not any(folder.iterdir()))
     )
     if not ours:
@@ -230,7 +231,7 @@ def _check_hidden(folder: Path) -> None:
 
 
 def _empty(hidden: Path) -> None:
-    """Removes all but the lock. What a killed run left may still be written to for a moment."""
+    """Removes all but the lock. Processes of a killed run may still write there for a moment."""
     end = time.monotonic() + END_LIMIT_S
     while True:
         try:
@@ -244,7 +245,7 @@ def _empty(hidden: Path) -> None:
 
 
 def _give(folder: Path) -> None:
-    """Everybody may look into the folder as into any new one; under sudo it is the user's."""
+    """Gives the folder the mode of any new folder, and under sudo the user as its owner."""
     mask = os.umask(0o077)
     os.umask(mask)
     folder.chmod(0o777 & ~mask)
@@ -258,7 +259,7 @@ def _give(folder: Path) -> None:
 
 
 def _find_free(path: Path) -> Path:
-    """This name, or one like it that is not taken."""
+    """Returns this name, or a similar one that is free."""
     number = 0
     free = path
     while os.path.lexists(free):
@@ -268,7 +269,7 @@ def _find_free(path: Path) -> Path:
 
 
 def _check_way(folder: Path) -> None:
-    """Raises if somebody else could redirect us by a link (compare fs.protected_symlinks)."""
+    """Raises if another user's symbolic link could redirect us (compare fs.protected_symlinks)."""
     above = folder.absolute()
     for path in [*reversed(above.parents), above]:
         with suppress(FileNotFoundError):

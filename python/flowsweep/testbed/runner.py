@@ -1,7 +1,7 @@
 """Makes a planned run and its directory: run.json, captures, manifests, app.json.
 
-Files are written in a hidden folder beside the directory, which takes its place at the end: a
-directory with run.json is complete.
+Files are written in a hidden folder, which replaces the directory at the end: a directory with
+run.json is complete.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def is_done(run: Run, directory: Path) -> bool:
-    """Whether the directory holds this very run, complete."""
+    """Returns whether the directory contains exactly this run, complete."""
     record = read_record(directory)
     return record is not None and record.get("spec_hash") == run.spec_hash()
 
@@ -46,9 +46,9 @@ def is_done(run: Run, directory: Path) -> bool:
 def perform(
     run: Run, directory: Path, say: Callable[[str], None], ahead: Session | None = None
 ) -> dict[str, Any] | None:
-    """Makes the run unless it is there; its record, or None if there was nothing to do.
+    """Makes the run unless it exists; returns its record, or None if there was nothing to do.
 
-    `ahead`: a session that was started before the experiment was read, if it is of use.
+    `ahead`: a session that was started before the experiment was read, if it is usable.
     """
     program = workloads.find(run.workload)
     folder = RunFolder(directory)
@@ -64,7 +64,7 @@ def perform(
             return None
         with explaining(f"{directory}: cannot be written"), signals.cleaning(folder.leave):
             record = _try_until_valid(run, program, folder, session, say)
-            # Not part of cost_s: another sweep's time says nothing of the next run's.
+            # Not part of cost_s: the time of another sweep does not predict that of the next run.
             record["waited_s"] = round(waited_s, 4)
             folder.publish(record)
     return record
@@ -77,7 +77,7 @@ def _try_until_valid(
     session: Session,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """The first try that is not invalid, or the last; the reasons of the others stay with it."""
+    """Returns the first try that is not invalid, or the last, with the reasons of earlier ones."""
     for warning in kinds.warnings([run]):
         say(warning)
     reasons: list[str] = []
@@ -87,14 +87,13 @@ def _try_until_valid(
         try:
             record = _capture(run, program, partial, session, say)
         except TransientError as error:
-            # A part of the testbed failed in mid-run: what is left of it counts as little as an
-            # invalid run.
+            # A part of the testbed failed in mid-run: what is left is like an invalid run.
             if last or not error.in_program:
                 raise
             reason = error.line
         else:
             record["invalid_tries"] = reasons
-            # A failed program is a result, and a warm-up is not used: neither is tried again.
+            # A failed program is a result, and a warm-up is not used: neither is repeated.
             if last or record["status"] != "invalid" or run.warmup:
                 return record
             reason = record["reason"]
@@ -113,7 +112,7 @@ def _capture(
     described = kinds.find(run).describe(describe.spec_of(run, partial), run)
     spec = program.on(described, run, application.absolute())
     result = session.run(spec, say)
-    # A program that was killed while it wrote this leaves it.
+    # A program that is killed while it writes leaves this file.
     application.with_name(f".{application.name}.part").unlink(missing_ok=True)
     if result.failure is None and _is_nothing_crossed(result):
         say(f"  warning  {run.id}: no packet crossed a link: for MPI say `where: mpi`")
@@ -123,7 +122,7 @@ def _capture(
         for line in find_misspelt(Application, stated or {}):
             say(f"  warning  {run.id}: app.json: {line}")
     except FlowsweepError as error:
-        # The tables could not hold it, and the whole sweep would have none.
+        # The tables could not represent it, and the whole sweep would have no tables.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
         result = replace(result, failure=result.failure or f"app.json cannot be used: {words}")
     if run.workload.outcomes and result.failure is None:
@@ -138,7 +137,7 @@ def _capture(
     try:
         inputs.object_text(record, application, KIND, EXAMPLE)
     except FlowsweepError as error:
-        # The record of the run holds output of the program, and has the same limits.
+        # The record of the run contains the program's output, and has the same limits.
         words = " ".join(str(error).replace(f"{application}: ", "").split())
         failure = f"app.json cannot be kept in {RECORD}: {words}"
         return _record(run, spec, replace(result, failure=result.failure or failure), None)
@@ -146,15 +145,15 @@ def _capture(
 
 
 def _is_nothing_crossed(result: RunResult) -> bool:
-    """Whether links count what they receive, and received nothing while the program ran."""
+    """Returns whether links count what they receive and received nothing from the program."""
     received = [link.get("received") for link in result.emulator["links"]]
     return bool(received) and not any(received) and None not in received
 
 
 def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
-    """Times a command that does not time itself: from its start to the end of its last process.
+    """Times a command that does not time itself, from its start to the end of its last process.
 
-    None for one with other outcomes, which may run for a fixed time.
+    None for a command with other outcomes, which may run for a fixed time.
     """
     outcomes = run.workload.outcomes
     is_judged = bool(outcomes) and outcomes.get(COMPLETION) != printed.MEASURED
@@ -171,10 +170,10 @@ def _wall_time(run: Run, result: RunResult) -> dict[str, Any] | None:
 
 
 def _with_printed(run: Run, stated: dict[str, Any] | None, log: Path) -> dict[str, Any]:
-    """The program's account of its run, with the outcomes that it printed.
+    """Returns the program's account of its run, with the outcomes that it printed.
 
     Raises:
-        FlowsweepError: One of them is missing, or is given twice.
+        FlowsweepError: An outcome is missing, or is given twice.
     """
     found = printed.read(run.workload.outcomes, log)
     stated = {"app": run.app, "problem": json.loads(run.problem), **(stated or {})}
@@ -184,10 +183,10 @@ def _with_printed(run: Run, stated: dict[str, Any] | None, log: Path) -> dict[st
 
 
 def _application(path: Path) -> dict[str, Any] | None:
-    """The program's own account of its run, app.json; None if it wrote none.
+    """Reads app.json, the program's own account of its run; None if it wrote none.
 
     Raises:
-        FlowsweepError: Something in it is not what it should be.
+        FlowsweepError: It has an invalid value.
     """
     if not path.is_file():
         return None
@@ -199,7 +198,7 @@ def _application(path: Path) -> dict[str, Any] | None:
 def _record(
     run: Run, spec: Spec, result: RunResult, application: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """run.json: what was asked, what was measured, whether it counts."""
+    """Returns run.json: what was requested, what was measured, and whether the run is valid."""
     status, reason = "valid", None
     if result.spoiled is not None:
         status, reason = "invalid", result.spoiled
@@ -244,7 +243,7 @@ def _record(
 
 
 def _measured(run: Run, result: RunResult) -> dict[str, str]:
-    """Values for the axes, over the links that follow the axis: median RTT, least rate."""
+    """Returns measured values of axes, over the links that follow them: median RTT, least rate."""
     own = {frozenset(pair.between): pair.given() for pair in run.experiment.pairs}
     by_pair = dict(zip(run.links, result.paths, strict=True))
 
@@ -269,7 +268,7 @@ def _measured(run: Run, result: RunResult) -> dict[str, str]:
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions of what made the run."""
+    """Returns the versions of the software that made the run."""
     from importlib import metadata
 
     found = {"kernel": platform.release(), "python": platform.python_version()}

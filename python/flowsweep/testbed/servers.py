@@ -1,4 +1,4 @@
-"""Starts the servers of a workload before its program, waits for them, ends them after it."""
+"""Starts a workload's servers before its program, waits for them, and ends them after it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from flowsweep.testbed.spec import ServerSpec, Spec
 
 END_LIMIT_S = 5.0
-ASK_S = 0.02  # how often is asked whether a port is open
+ASK_S = 0.02  # interval of checks whether a port is open
 REASON_BYTES = 4096
-#: Where the kernel lists its sockets (proc(5)), of the network namespace of who reads.
+#: Where the kernel lists the sockets of the reader's network namespace (proc(5)).
 SOCKETS = tuple(f"net/{name}" for name in ("tcp", "tcp6", "udp", "udp6"))
-# States in there (net/tcp_states.h): TCP that listens; UDP without a peer, named as TCP_CLOSE.
+# States in these files (net/tcp_states.h): TCP_LISTEN, and TCP_CLOSE, which UDP without a peer has.
 WAITING = {"0A", "07"}
 
-#: Words that start a command on a host, and what its environment has besides.
+#: Returns the words that start a server on a host, and additional environment variables.
 Start = Callable[["ServerSpec", str], tuple[list[str], dict[str, str]]]
 
 
 class ServerError(Exception):
-    """A server cannot be used: the run fails for this reason."""
+    """A server cannot be used, so the run fails."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class _Started:
     log_begins: int
 
     def check(self) -> None:
-        """Raises where it failed. One that ended well may serve on in the background."""
+        """Raises if it failed. A command that ended well may still serve in the background."""
         code = self.process.poll()
         if code:
             last_line = self._last_line()
@@ -63,11 +63,11 @@ class Servers:
     """All servers of a run.
 
     Args:
-        spec: Names them, and the run directory, which gets `serve-<host>.log` of what they print.
-        environment: What they know, besides what `start` adds.
-        folder: Where they are started.
-        start: How each is started on a host.
-        sockets: The text of the files `SOCKETS` on a host.
+        spec: Names them, and the run directory, which gets their output as `serve-<host>.log`.
+        environment: Their environment, to which `start` adds.
+        folder: Their working directory.
+        start: Returns how to start a server on a host.
+        sockets: Returns the text of the files `SOCKETS` on a host.
     """
 
     def __init__(
@@ -86,10 +86,10 @@ class Servers:
         self._started: list[_Started] = []
 
     def start(self) -> str | None:
-        """Starts one after the other, as each may need those before it; why that failed, or None.
+        """Starts the servers in order, as each may need earlier ones; returns why that failed.
 
-        It fails where one ends with an error, or does not open its port within the time limit of
-        the run.
+        It fails if a server ends with an error, or does not open its port within the run's time
+        limit.
         """
         try:
             self._start_all()
@@ -109,12 +109,12 @@ class Servers:
             self.check()
 
     def check(self) -> None:
-        """Raises a `ServerError` if one has failed."""
+        """Raises a `ServerError` if a server has failed."""
         for one in self._started:
             one.check()
 
     def failure(self) -> str | None:
-        """Why one has failed, or None."""
+        """Returns why a server has failed, or None."""
         try:
             self.check()
         except ServerError as error:
@@ -122,7 +122,7 @@ class Servers:
         return None
 
     def end(self) -> None:
-        """Ends all that still run, the last one first, with everything in their groups."""
+        """Ends all servers that still run, last one first, with everything in their groups."""
         running = [one.process for one in reversed(self._started) if one.process.poll() is None]
         for process in running:
             with contextlib.suppress(ProcessLookupError):
@@ -158,7 +158,7 @@ class Servers:
 
 
 def in_namespaces(spec: Spec, environment: Mapping[str, str], priority: Sequence[str]) -> Servers:
-    """The servers of a testbed in namespaces; `priority` as for `program.run`."""
+    """Returns the servers of a testbed in namespaces; `priority` as for `program.run`."""
     namespaces = {host.name: host.namespace for host in spec.hosts}
 
     def start(server: ServerSpec, host: str) -> tuple[list[str], dict[str, str]]:
@@ -173,7 +173,7 @@ def in_namespaces(spec: Spec, environment: Mapping[str, str], priority: Sequence
 
 
 def open_ports(text: str) -> set[int]:
-    """Ports of TCP that listens and of UDP without a peer, from the text of the files `SOCKETS`."""
+    """Returns ports of listening TCP and of UDP without a peer, from the text of `SOCKETS`."""
     found = set()
     for line in text.splitlines():
         words = line.split()

@@ -1,4 +1,4 @@
-"""The description of one testbed at one point, as the runner hands it to the hub."""
+"""The description of one testbed at one point, which the runner passes to the hub."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 from flowsweep.experiment.workload import QUICKACK
 
-# State inside the private mount namespace. Short: MPI puts Unix sockets (108 bytes) below.
+# State inside the private mount namespace. Short: MPI puts Unix sockets (108 bytes) below it.
 STATE = Path("/run")
 NETNS = STATE / "netns"  # where `ip netns` looks
 HOST_NAMES = STATE / "uts"
 SCRIPTS = STATE / "bin"
 LOGS = STATE / "log"
-BESIDE_OUTPUT = STATE / "beside.json"  # the app.json of what runs beside the program
+BESIDE_OUTPUT = STATE / "beside.json"  # the app.json of the program beside the run's own
 WAN = "wan"  # the namespace of bridges and emulator
 
 EXPERIMENT_NETWORK = "10.77.0.0/16"
@@ -24,7 +24,7 @@ HUB_ADDRESS = "10.99.0.1"
 EXPERIMENT_INTERFACE = "exp0"
 MANAGEMENT_INTERFACE = "mgmt0"
 
-#: Settings of net.ipv4 for every run, which must not inherit what an earlier connection learned.
+#: Settings of net.ipv4 for every run, which must not depend on metrics of earlier connections.
 ALWAYS = {"tcp_no_metrics_save": "1", "tcp_slow_start_after_idle": "1"}
 
 
@@ -46,11 +46,11 @@ class HostSpec:
 
 @dataclass(frozen=True)
 class LinkSpec:
-    """The path between two sites; `back`: the direction from b to a, where it differs.
+    """The path between two sites; `back`: the direction from b to a, if it differs.
 
-    `rtt_ns` is the round trip that the emulator adds, half in each direction. Rate and queue
-    are those of each of the parallel `links`. `codel_ns`: target and interval; None: drop-tail.
-    `loss_burst`: mean frames lost in a row; None: each on its own. None as rate: no limit.
+    `rtt_ns` is the RTT that the emulator adds, half in each direction. Rate and queue are those
+    of each of the parallel `links`. `codel_ns`: target and interval; None: drop-tail.
+    `loss_burst`: mean frames lost in a row; None: independent losses. None as rate: no limit.
     """
 
     a: str
@@ -72,7 +72,7 @@ class LinkSpec:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> LinkSpec:
-        """From the values of its fields as JSON has them."""
+        """Makes a link from the JSON values of its fields."""
         back = data["back"]
         return cls(**{**data, "back": None if back is None else cls.from_json(back)})
 
@@ -83,12 +83,12 @@ class LinkSpec:
 
     @property
     def idle_scatter_ns(self) -> int:
-        """By how much two measurements of the idle round trip may differ because of jitter.
+        """How far two measurements of the idle RTT may differ because of jitter.
 
-        Two standard deviations of each direction. Where the order is kept each probe waits for the
-        slowest before it: with a normal law of 12.8 ms both ways, the least of three medians of
-        nine is 1.2 ± 0.6 standard deviations above the path's delay, and more than four in none
-        of 200,000 draws, where more than two are one in ten.
+        Two standard deviations of each direction. Where order is kept, each probe waits for the
+        slowest before it: with a normal distribution of 12.8 ms both ways, the least of three
+        medians of nine is 1.2 ± 0.6 standard deviations above the path's delay; of 200,000 draws,
+        one in ten exceeds two standard deviations, and none exceeds four.
         """
         return sum(2 * way.jitter_ns for way in (self, self.back or self))
 
@@ -104,7 +104,7 @@ class UplinkSpec:
 
 @dataclass(frozen=True)
 class ChangeSpec:
-    """A link from a moment of the program on; `changed` names fields of `LinkSpec`."""
+    """The state of a link from some time of the program on; `changed` names its changed fields."""
 
     at_ns: int
     link: LinkSpec
@@ -113,7 +113,7 @@ class ChangeSpec:
 
 @dataclass(frozen=True)
 class ServerSpec:
-    """A command that serves on these hosts: see `experiment.workload.Server`."""
+    """A server command on these hosts: see `experiment.workload.Server`."""
 
     command: str
     hosts: list[str]
@@ -123,7 +123,7 @@ class ServerSpec:
 
 @dataclass(frozen=True)
 class BesideSpec:
-    """What runs beside the program: its fields are those of `Spec` of the same names."""
+    """The program beside the run's own; its fields mean the same as those of `Spec`."""
 
     app: str
     start: str
@@ -134,9 +134,9 @@ class BesideSpec:
 
 @dataclass(frozen=True)
 class LimitsSpec:
-    """What a run may suffer and still count: see `experiment.measuring.Limits`.
+    """The disturbance up to which a run is valid: see `experiment.measuring.Limits`.
 
-    None: not looked at.
+    None: not checked.
     """
 
     other_programs: float = 0.6
@@ -145,15 +145,15 @@ class LimitsSpec:
     lateness_share: float = 0.05
 
     def latest_ns(self, rtt_ns: int) -> int:
-        """How late the emulator may deliver at p99, on a link of this RTT."""
+        """Returns how late the emulator may deliver at p99, on a link of this RTT."""
         return max(self.lateness_ns, round(self.lateness_share * rtt_ns))
 
 
 @dataclass(frozen=True)
 class Spec:
-    """Hosts, paths and TCP settings; what to capture; where results go.
+    """Hosts, paths and TCP settings; what to capture; where to write results.
 
-    None: the kernel's buffers; the kernel's congestion control.
+    None for buffers or congestion control means the kernel's default.
     """
 
     hosts: list[HostSpec]
@@ -161,7 +161,7 @@ class Spec:
     uplinks: dict[str, UplinkSpec] = field(default_factory=dict)  # by site
     schedule: list[ChangeSpec] = field(default_factory=list)
     backend: str = "auto"
-    overhead: bool = False  # count what Ethernet adds to a frame
+    overhead: bool = False  # include what Ethernet adds to a frame
     fates: bool = False
     buffer_bytes: int | None = None
     congestion: str | None = None
@@ -173,25 +173,25 @@ class Spec:
     capture_buffer_bytes: int = 32 * 2**20
     folder: str = ""
     timeout_s: float = 120.0
-    # Who starts the program: "mpirun" the ranks; we one on each host of `ranks`; we one in the hub.
+    # "mpirun" starts the ranks; for "hosts" we start one per entry of `ranks`, for "hub" one there.
     start: str = "mpirun"
     ranks: list[str] = field(default_factory=list)  # the host of each rank
-    program: list[str] = field(default_factory=list)  # the program that ranks run, or the shell's
-    servers: list[ServerSpec] = field(default_factory=list)  # what is up while the program runs
-    problem: str = "{}"  # for the environment of a command: JSON
+    program: list[str] = field(default_factory=list)  # the program of the ranks, or of the shell
+    servers: list[ServerSpec] = field(default_factory=list)  # run as long as the program
+    problem: str = "{}"  # JSON, for the environment of a command
     output: str = ""  # where the program writes app.json
     beside: BesideSpec | None = None
-    # The TCP ports at which MPI waits for connections, first and last; None: Open MPI's choice.
+    # First and last TCP port on which MPI listens; None: Open MPI chooses.
     mpi_ports: tuple[int, int] | None = None
 
     @property
     def is_command(self) -> bool:
-        """A shell runs it: what it prints is kept, as nothing else shows what it did."""
+        """Whether a shell runs it; its output is then kept, as nothing else shows what it did."""
         return self.program[:2] == ["/bin/sh", "-c"]
 
     @property
     def asked_settings(self) -> dict[str, str]:
-        """The settings of net.ipv4 that make TCP of a host what was asked for."""
+        """The settings of net.ipv4 that give a host the requested TCP."""
         settings = {name: value for name, value in self.tcp.items() if name != QUICKACK}
         if self.buffer_bytes is None:
             return settings
@@ -200,7 +200,7 @@ class Spec:
 
     @property
     def route_options(self) -> str:
-        """What the routes of a host say of its connections, in the words of `ip route`."""
+        """The options of a host's routes for its connections, in the syntax of `ip route`."""
         words = [] if self.congestion is None else [f"congctl {self.congestion}"]
         if QUICKACK in self.tcp:
             words.append(f"{QUICKACK} {self.tcp[QUICKACK]}")
@@ -213,23 +213,23 @@ class Spec:
 
     @property
     def ways(self) -> list[LinkSpec]:
-        """Both directions of every link, at first and after each change of the schedule."""
+        """Both directions of every link, at the start and after each change of the schedule."""
         links = [*self.links, *(change.link for change in self.schedule)]
         return [*links, *(link.back for link in links if link.back is not None)]
 
     @property
     def longest_rtt_ns(self) -> int:
-        """The longest RTT of all links, at any time of the run."""
+        """The longest RTT of any link, at any time of the run."""
         return max(way.rtt_ns for way in self.ways)
 
     @property
     def shortest_rtt_ns(self) -> int:
-        """The shortest RTT of all links."""
+        """The shortest RTT of any link at the start."""
         return min(link.rtt_ns for link in self.links)
 
     @property
     def longest_drain_s(self) -> float:
-        """The longest that a full queue takes to become empty, at any time of the run."""
+        """The longest time that a full queue takes to drain, at any time of the run."""
         lines: list[LinkSpec | UplinkSpec] = [*self.ways, *self.uplinks.values()]
         return max(
             (line.queue_bytes * 8 / line.rate_bit_s for line in lines if line.rate_bit_s),
@@ -237,32 +237,32 @@ class Spec:
         )
 
     def at(self, site: str) -> list[HostSpec]:
-        """The hosts of one site."""
+        """Returns the hosts of one site."""
         return [host for host in self.hosts if host.site == site]
 
     def link(self, one: str, other: str) -> LinkSpec:
-        """The link of two sites, in whatever order."""
+        """Returns the link of two sites, in either order."""
         return next(link for link in self.links if {link.a, link.b} == {one, other})
 
     def way(self, origin: str, destination: str) -> LinkSpec:
-        """One direction of a link."""
+        """Returns one direction of a link."""
         link = self.link(origin, destination)
         return link if link.a == origin or link.back is None else link.back
 
     def path_rate_bit_s(self, origin: str, destination: str) -> float | None:
-        """What one flow may get from one site to another: one link, through both uplinks."""
+        """Returns the maximum rate of a flow between two sites: one link, through both uplinks."""
         ends = (origin, destination)
         rates = [self.uplinks[site].rate_bit_s for site in ends if site in self.uplinks]
         rate = self.way(*ends).rate_bit_s
         return min([*rates, *([rate] if rate is not None else [])], default=None)
 
     def to_json(self) -> str:
-        """The text that `from_json` reads."""
+        """Returns the text that `from_json` reads."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Spec:
-        """A description from the text of `to_json`."""
+        """Makes a description from the text of `to_json`."""
         data: dict[str, Any] = json.loads(text)
         hosts = [HostSpec(**host) for host in data.pop("hosts")]
         links = [LinkSpec.from_json(link) for link in data.pop("links")]

@@ -1,4 +1,4 @@
-"""ip, bridge and tc, many commands in one process; how a process ended, in words."""
+"""Runs many commands of ip, bridge or tc in one process; says how a process ended."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import tempfile
 
 from flowsweep.testbed.transient import TransientError
 
-# The remedy where a part of the testbed was killed with SIGKILL: nobody but the kernel does.
+# The remedy if SIGKILL ended a part of the testbed: only the kernel is likely to send it.
 MEMORY = "dmesg shows whether the kernel did so because memory ran out"
 KILLED = f"run it again; {MEMORY}"
 
 
 class Batch:
-    """Commands that a tool runs in order, while others do the same in other namespaces."""
+    """Commands that a tool runs in order, while other tools run in other namespaces."""
 
     def __init__(self, tool: str, lines: list[str]) -> None:
         self._tool = tool
@@ -30,19 +30,19 @@ class Batch:
             )
 
     def finish(self) -> None:
-        """Waits for the end; the first command that failed is an error."""
+        """Waits for the end; raises for the first command that failed."""
         _, printed = self._process.communicate()
         if self._process.returncode != 0:
             raise _failure(self._tool, printed, self._process.returncode)
 
 
 def batch(tool: str, lines: list[str]) -> None:
-    """Runs the lines in order; the first that fails is an error."""
+    """Runs the lines in order; raises for the first that fails."""
     Batch(tool, lines).finish()
 
 
 def output(words: list[str]) -> str:
-    """What a command prints."""
+    """Returns the output of a command."""
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise _failure(words[0], done.stderr, done.returncode)
@@ -50,7 +50,7 @@ def output(words: list[str]) -> str:
 
 
 def ended(code: int) -> str:
-    """An exit code as `subprocess` gives it: negative for a signal."""
+    """Describes an exit code of `subprocess`, which is negative for a signal."""
     if 128 < code <= 128 + signal.SIGRTMAX:  # as shells and mpirun pass it on
         return f"exit code {code}, which stands for {ended(128 - code)}"
     if code >= 0:

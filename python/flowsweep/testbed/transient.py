@@ -1,4 +1,4 @@
-"""Failures of the testbed itself that may not recur, and how an unexpected one is reported."""
+"""Failures of the testbed itself that may not recur, and reports of unexpected ones."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ AGAIN = "run it again; if it comes again, it is a fault of flowsweep: report it 
 
 
 class TransientError(FlowsweepError):
-    """A part of the testbed failed that may work the next time: worth a further try.
+    """A part of the testbed failed that may work the next time, so a retry is worthwhile.
 
-    `in_program`: the program had been started; else only setting up is repeated.
+    `in_program`: the program had started; otherwise only the set-up is repeated.
     """
 
     in_program = False
 
     @property
     def line(self) -> str:
-        """What and found in one line, as the reason of an invalid run."""
+        """`what` and `found` in one line, as the reason of an invalid run."""
         return f"{self.what}: {self.found}" if self.found else self.what
 
 
 def unexpected(error: Exception) -> TransientError:
-    """Describes an unexpected exception: its type, its message, and every place of ours."""
+    """Describes an unexpected exception: its type, its message, and the places in our code."""
     message = "".join(traceback.format_exception_only(error)).strip()
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
-    # The innermost first; what is not ours only where the exception was raised.
+    # Innermost first; a place outside our code only if the exception was raised there.
     inner = [] if not frames or frames[-1] in ours else [frames[-1]]
     places = [
         f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}"
@@ -47,7 +47,7 @@ def unexpected(error: Exception) -> TransientError:
 
 
 def to_event(error: FlowsweepError) -> dict[str, Any]:
-    """What the hub reports of an error."""
+    """Returns the event by which the hub reports an error."""
     return {
         "event": "error",
         "transient": isinstance(error, TransientError),
@@ -56,6 +56,6 @@ def to_event(error: FlowsweepError) -> dict[str, Any]:
 
 
 def from_event(event: dict[str, Any]) -> FlowsweepError:
-    """The error that the hub reported."""
+    """Returns the error that the hub reported."""
     kind = TransientError if event["transient"] else FlowsweepError
     return kind(event["what"], **{name: event[name] for name in PARTS[1:]})

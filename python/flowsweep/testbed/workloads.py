@@ -35,9 +35,9 @@ class Program:
     has_master: bool
 
     def on(self, spec: Spec, run: Run, output: Path) -> Spec:
-        """The testbed with this program on it, and with what runs beside it.
+        """Returns the testbed with this program on it, and with the program beside it.
 
-        `output` is where it may write app.json.
+        `output` is the path for its app.json.
         """
         if run.beside is not None:
             spec = replace(spec, beside=_beside_spec(spec, run.beside))
@@ -81,14 +81,14 @@ def _beside_spec(spec: Spec, run: Run) -> BesideSpec:
 
 
 def _ranks(where: str | list[str], first: str, workers: list[str]) -> list[str]:
-    """The host of each process of a command."""
+    """Returns the host of each process of a command."""
     if isinstance(where, list):
         return [host for host in workers if host in where]
     return {"hub": [], "first": [first], "hosts": workers, "mpi": workers}[where]
 
 
 def _check_hosts(run: Run) -> None:
-    """Checks that the hosts which its workload names take part: `hosts` may leave some out."""
+    """Checks that hosts named by the workload take part: `hosts` may leave some out."""
     there = [host.name for host in run.hosts]
     for name in run.workload.named_hosts:
         if name not in there:
@@ -101,10 +101,10 @@ def _check_hosts(run: Run) -> None:
 
 
 def find(workload: Workload) -> Program:
-    """A command, or the program of an app: capture/workloads/<app>/<app>.py with its launch.yaml.
+    """Finds a command, or an app's program capture/workloads/<app>/<app>.py with its launch.yaml.
 
     Raises:
-        FlowsweepError: With the apps that there are.
+        FlowsweepError: There is no such app; the message names those that exist.
     """
     if workload.app is None:
         return Program(None, has_master=False)
@@ -127,7 +127,7 @@ def find(workload: Workload) -> Program:
 
 
 def _read_launch(path: Path) -> dict[str, Any]:
-    """How an app is started, by its launch.yaml; {} without one."""
+    """Reads from launch.yaml how an app is started; {} if there is none."""
     if not path.exists():
         return {}
     try:

@@ -1,1 +1,1 @@
-"""What this machine can do as a testbed: namespaces, links, capture, each with a remedy."""
+"""Checks what this machine can do as a testbed: namespaces, links, capture, with remedies."""

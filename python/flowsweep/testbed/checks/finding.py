@@ -1,4 +1,4 @@
-"""One line of what `flowsweep testbed check` finds."""
+"""One finding of `flowsweep testbed check`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the result: "bad" says that experiments cannot run, or not validly."""
+    """One line of the result; "bad" means that experiments cannot run, or cannot be valid."""
 
     level: Literal["ok", "note", "bad"]
     name: str

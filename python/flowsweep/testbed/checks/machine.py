@@ -22,7 +22,7 @@ FEW_CORES = 4
 
 
 def check(say: Callable[[str], None]) -> list[Finding]:
-    """Tries everything that a run needs; always the same lines in the same order."""
+    """Tries everything that a run needs; always returns the same lines in the same order."""
     made = permission.namespaces()
     if made.level == "bad":
         return [made, *_list_untested("not tested: it needs namespaces")]
@@ -37,7 +37,7 @@ def check(say: Callable[[str], None]) -> list[Finding]:
         ):
             _, facts = isolation.run(_bed(program, folder), "check", held, say)
     except FlowsweepError as error:
-        # A remedy that names this very command helps nobody.
+        # This command as its own remedy would not help.
         remedy = None if error.remedy == "flowsweep testbed check" else error.remedy
         cannot = "they can be made, but no testbed in them"
         broken = Finding("bad", made.name, f"{cannot}: {error.what}: {error.found}", remedy)
@@ -53,7 +53,7 @@ def check(say: Callable[[str], None]) -> list[Finding]:
 
 
 def _list_untested(why: str) -> list[Finding]:
-    """The lines after the first, where only files can be looked for."""
+    """Returns the lines after the first, by checks of files alone."""
     return [
         _check_installed("capture", "flowsweep-capture", why),
         _check_installed("link emulator", "flowsweep-wan", why),

@@ -1,4 +1,4 @@
-"""Checks whether this process may make namespaces, and what to change if it may not."""
+"""Checks whether this process may create namespaces, and what to change if it may not."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from flowsweep.testbed.namespaces import isolation
 
 SYSCTL = Path("/proc/sys")
 SWITCHES = {
-    # sysctl -> the value with which a user may make namespaces (Debian; Ubuntu)
+    # sysctl -> the value that allows users to create namespaces (Debian; Ubuntu)
     "kernel/unprivileged_userns_clone": "1",
     "kernel/apparmor_restrict_unprivileged_userns": "0",
 }
-# How many namespaces of each kind a user may make: user.max_<kind>_namespaces, see namespaces(7).
+# Kinds in user.max_<kind>_namespaces, a user's limit on each kind: see namespaces(7).
 KINDS = ("user", "net", "mnt", "pid", "uts", "ipc")
 ENOUGH = 10_000
 
 
 def namespaces() -> Finding:
-    """Whether network namespaces can be made, as root or as a user."""
+    """Tries whether this process can create network namespaces, as root or as a user."""
     name = "user namespaces" if not isolation.is_privileged() else "namespaces"
     try:
         command = [*isolation.unshare_command(), "ip", "link", "add", "x", "type", "veth"]
     except FlowsweepError as error:
         return Finding("bad", name, error.found or error.what, error.remedy)
-    # In the words that `_fault` knows.
+    # `_fault` recognises the untranslated messages.
     plain = {**os.environ, "LC_ALL": "C"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
     if done.returncode == 0:
@@ -39,7 +39,7 @@ def namespaces() -> Finding:
 
 
 def _fault(printed: str) -> tuple[str, str]:
-    """What the last line of `unshare` or `ip` means, and the remedy."""
+    """Returns the meaning of the last line of `unshare` or `ip`, and the remedy."""
     if "No space left on device" in printed:
         return _used_up()
     if not isolation.is_privileged():
@@ -55,7 +55,7 @@ def _fault(printed: str) -> tuple[str, str]:
 
 
 def _used_up() -> tuple[str, str]:
-    """The kernel's "No space left on device" is about a number of namespaces."""
+    """Explains "No space left on device", by which the kernel means its limit of namespaces."""
     none = [kind for kind in KINDS if _value(f"user/max_{kind}_namespaces") == "0"]
     if not none:
         names = "user.max_user_namespaces and user.max_net_namespaces"

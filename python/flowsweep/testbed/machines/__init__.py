@@ -1,7 +1,7 @@
-"""Makes runs on real machines, with the same experiment file and run directory.
+"""Makes runs on real machines, with the same experiment files and run directories.
 
-`make` makes the run; a `reach` runs commands on the machines, each kind of testbed in its own way.
-On each machine a `keeper` changes what must be changed, captures, and puts everything back when
-it is told to, when our end of the connection goes away, or, if it was killed itself, when the next
-one starts.
+`make` makes the run; a `reach` runs commands on the machines, in a way of its own for each kind of
+testbed. On each machine, a `keeper` changes settings and captures. It restores the settings when it
+gets the command to, when our end of the connection closes, or, if it was killed, when the next
+keeper starts.
 """

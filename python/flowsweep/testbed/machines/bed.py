@@ -30,10 +30,10 @@ class Bed:
 
     Args:
         spec: The run.
-        reach: How the machines are reached.
-        links: The links between them.
+        reach: Runs commands on the machines.
+        links: The links between the machines.
         machines: All machines of the run.
-        folder: A folder of ours on this machine, for the time of the run.
+        folder: A temporary folder on this machine, for the duration of the run.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Bed:
         self._spec = spec
 
     def set_up(self) -> str | None:
-        """Starts a keeper on each machine, which captures, then the links between them."""
+        """Starts a keeper on each machine, which captures, and then the links between machines."""
         spec = self._spec
         agent = launch.program_path("flowsweep-capture")
         self._do_at_once(
@@ -67,15 +67,15 @@ class Bed:
         return self._lacking
 
     def begin_beside(self) -> str | None:
-        """Starts nothing: what runs beside a program takes emulated hosts."""
+        """Starts nothing: a second program needs emulated hosts."""
         return None
 
     def servers(self) -> Servers:
-        """The servers, each on its machine."""
+        """Returns the servers, each on its machine."""
         return serve.on_machines(self._spec, self._machines, self._environment, self._folder)
 
     def begin_watch(self) -> None:
-        """Does nothing: counters before and after are compared."""
+        """Does nothing: `collect` compares counters before and after."""
 
     def run_program(self, serving: Servers) -> tuple[str | None, str | None]:
         """Runs the program from here, or starts it on each machine."""
@@ -100,7 +100,7 @@ class Bed:
         serve.end(self._spec, self._machines, serving)
 
     def collect(self, execution: Execution) -> Observations:
-        """Judges the run by RTTs, counters and manifests; brings the captures here."""
+        """Judges the run by RTTs, counters and manifests; copies the captures to this machine."""
         spec, before = self._spec, self._before
         after = Observation.make(spec, self._machines)
         tcp = self._read_tcp()
@@ -121,14 +121,14 @@ class Bed:
         )
 
     def leave(self) -> None:
-        """Puts each machine back, and closes all connections."""
+        """Restores each machine, and closes all connections."""
         self._links.leave()
         for machine in self._machines:
             machine.leave()
         self._reach.leave([machine.described for machine in self._machines])
 
     def _find_lacking(self) -> str | None:
-        """The reason why the program cannot be started, or None."""
+        """Returns the reason why the program cannot be started, or None."""
         congestion = self._spec.congestion
         for machine in self._machines:
             if congestion is not None and machine.lacking is not None:
@@ -137,14 +137,14 @@ class Bed:
         return None
 
     def _read_tcp(self) -> dict[str, str]:
-        """TCP's settings on the first machine."""
+        """Returns the TCP settings of the first machine."""
         tcp = self._machines[0].tcp()
         if self._spec.congestion is not None and self._lacking is None:
-            tcp["congestion_control"] = self._spec.congestion  # it is in the routes
+            tcp["congestion_control"] = self._spec.congestion  # set by route, not by sysctl
         return tcp
 
     def _collect_captures(self) -> dict[str, dict[str, Any]]:
-        """Ends the captures and brings them here; the manifests by machine."""
+        """Ends the captures and copies them here; returns the manifests by machine."""
         for machine in self._machines:
             machine.ask_to_stop()
         for machine in self._machines:
@@ -152,16 +152,16 @@ class Bed:
         return dict(self._do_at_once(lambda machine: capturing.fetch(self._spec, machine)))
 
     def _do_at_once(self, work: Callable[[Machine], T]) -> list[T]:
-        """Does the same with all machines, each in a thread; the results in their order."""
+        """Calls `work` for all machines, each in a thread; returns the results in order."""
         return list(ThreadPoolExecutor(len(self._machines)).map(work, self._machines))
 
     def _longest_program_s(self) -> float | None:
-        """Seconds of the program that took longest; None where none has noted its times."""
+        """Returns the longest time of a program in seconds; None if none recorded its times."""
         return max((span for one in self._machines for span in _program_spans(one)), default=None)
 
 
 def _program_spans(machine: Machine) -> list[float]:
-    """Seconds that each program took there by the machine's clock, without ssh's own time."""
+    """Returns each program's seconds by the clock of its machine, without the time of ssh."""
     folder = shlex.quote(machine.folder)
     printed = machine.run(f"cd {folder} && cat prog-*.time 2>/dev/null; rm -f prog-*.time; true")
     times = [[int(word) for word in line.split()] for line in printed.decode().splitlines()]

@@ -1,4 +1,4 @@
-"""Captures on real machines: what each keeper records, and how the files come here."""
+"""Captures on real machines: what each keeper records, and how its files are copied here."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ OFFLOADS = ("tso", "gso", "gro", "lro")
 
 
 def write_settings(spec: MachinesSpec, reach: Reach, machine: Machine) -> list[str]:
-    """The lines for a keeper: what it changes on its machine, and what it captures."""
-    # The agent's folder has no blank: see the model.
+    """Returns the lines for a keeper: what it changes on its machine, and what it captures."""
+    # The agent's folder has no space in its name: see the pattern in `settings`.
     capture = ["-w", f"{machine.folder}/{machine.name}.pcap.zst"]
     capture += ["--snaplen", str(spec.snaplen), "--buffer", str(spec.capture_buffer_bytes)]
     lines = [*machine.described.overlay, f"address {machine.address}"]
@@ -36,7 +36,7 @@ def write_settings(spec: MachinesSpec, reach: Reach, machine: Machine) -> list[s
 
 
 def _write_filter(spec: MachinesSpec, reach: Reach, machine: Machine) -> str:
-    """What the machines of the experiment send each other, without what reaches them."""
+    """Returns a filter for packets between the machines, without our connections to them."""
     if spec.capture_filter:
         return spec.capture_filter
     from_them = " or ".join(f"src host {sender.address}" for sender in spec.machines)
@@ -46,7 +46,7 @@ def _write_filter(spec: MachinesSpec, reach: Reach, machine: Machine) -> str:
 
 
 def fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
-    """Brings capture, manifest and app.json, if it is there, into the run directory.
+    """Copies capture, manifest and, if it exists, app.json into the run directory.
 
     Returns:
         Name of the machine, and its manifest.
@@ -56,9 +56,9 @@ def fetch(spec: MachinesSpec, machine: Machine) -> tuple[str, dict[str, Any]]:
     for name in wanted:
         if not machine.fetch(name, folder / name):
             raise machine.failure(f"has no {name}", "nothing was captured")
-    # One machine writes it: with MPI that of rank 0.
+    # Only one machine has it: with MPI that of rank 0.
     machine.fetch("app.json", Path(spec.output))
-    # Only now: both are whole and safe here.
+    # Only now, when both copies are complete and safe.
     machine.run(f"cd {shlex.quote(machine.folder)} && rm -f {' '.join(wanted)} app.json")
     manifest: dict[str, Any] = json.loads((folder / f"{machine.name}.capture.json").read_text())
     return machine.name, manifest

@@ -1,4 +1,4 @@
-"""Measures round-trip times between real machines, and decides whether a run is valid."""
+"""Measures RTTs between real machines, and decides whether a run is valid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pair = tuple[str, str]
 
 
 def round_trips(spec: MachinesSpec, machines: list[Machine]) -> dict[Pair, int]:
-    """Median RTT in ns between the first machines of each pair of sites, as `ping` gives it."""
+    """Returns the median RTT in ns, by `ping`, between the first machines of each pair of sites."""
     first = {site: spec.at(site)[0].name for site in spec.sites}
     by_name = {machine.name: machine for machine in machines}
     found = {}
@@ -44,7 +44,7 @@ def faults(
     after: dict[Pair, int],
     pressure: dict[str, float],
 ) -> list[str]:
-    """Why the run must not be used; empty if nothing is wrong."""
+    """Returns why the run must not be used; empty if nothing is wrong."""
     found = []
     for host, manifest in manifests.items():
         reasons = (link_fault(host, manifest), early_end_fault(host, manifest))

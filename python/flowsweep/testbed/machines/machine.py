@@ -1,4 +1,4 @@
-"""One machine: commands on it, files to and from it, and its keeper."""
+"""Runs commands on a machine, copies files to and from it, and controls its keeper."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 ANSWER_LIMIT_S = 60.0
 COPY_LIMIT_S = 3600.0  # for a file of any length
 COPY_TRIES = 3
-BEAT_S = 2.0  # how often a keeper is asked whether it is there
-SILENCE_LIMIT_S = 15.0  # so late an answer is none
+BEAT_S = 2.0  # interval of heartbeats to a keeper
+SILENCE_LIMIT_S = 15.0  # a keeper that takes longer to answer is lost
 PIECE_BYTES = 2**20
 
 
 class LostError(FlowsweepError):
-    """A machine went away while a run used it."""
+    """A machine disappeared while a run used it."""
 
 
 class _DiffersError(Exception):
-    """A copy is not equal to the original."""
+    """A copy differs from the original."""
 
 
 class Machine:
-    """`name` is what the experiment calls it, `login` by what name it is reached."""
+    """A machine: `name` is its name in the experiment, `login` the name to connect to."""
 
     def __init__(self, machine: MachineSpec, reach: Reach, *, sudo: bool = False) -> None:
         self.name = machine.name
@@ -58,14 +58,14 @@ class Machine:
         """What its kernel has instead of the congestion control that it was asked for."""
 
     def words(self, command: str) -> list[str]:
-        """What is started here to run a shell command there."""
+        """Returns the words to start here to run a shell command there."""
         return self._reach.words(self.described, command)
 
     def run(self, command: str, data: bytes = b"", limit_s: float | None = None) -> bytes:
-        """What a shell command prints there.
+        """Runs a shell command there; returns its output.
 
         Raises:
-            FlowsweepError: If it fails, with what it said.
+            FlowsweepError: It failed; the message has its last line of output.
         """
         limit_s = limit_s or self._reach.answer_limit_s
         try:
@@ -86,11 +86,11 @@ class Machine:
         return done.stdout
 
     def put(self, name: str, data: bytes, *, mode: str = "600") -> None:
-        """A file into its folder, whole or not at all."""
+        """Writes a file into its folder, whole or not at all."""
         self.put_all({name: (data, mode)})
 
     def put_all(self, files: Mapping[str, tuple[bytes, str]]) -> None:
-        """Files with their modes into its folder, in one step; each whole or not at all."""
+        """Writes files with their modes into its folder in one step; each whole or not at all."""
         steps = []
         for name, (data, mode) in files.items():
             target = shlex.quote(f"{self.folder}/{name}")
@@ -102,9 +102,9 @@ class Machine:
         self.run(" && ".join(steps), b"".join(data for data, _ in files.values()))
 
     def fetch(self, name: str, target: Path) -> bool:
-        """A file of its folder to a new one here, compared by checksum; False if there is none.
+        """Copies a file of its folder to a new one here, by checksum; False if there is none.
 
-        Only a piece of the file is in memory at a time. A copy that differs is made again; the
+        Only a piece of the file is in memory at a time. A copy that differs is repeated; the
         original stays until a copy is equal.
         """
         damage = ""
@@ -119,7 +119,7 @@ class Machine:
         """Copies a file once; False if there is none.
 
         Raises:
-            _DiffersError: The copy is not what was read there.
+            _DiffersError: The copy differs from what was read there.
         """
         path = shlex.quote(f"{self.folder}/{name}")
         command = f"test ! -e {path} || {{ sha256sum <{path} && wc -c <{path} && cat {path}; }}"
@@ -132,7 +132,7 @@ class Machine:
             limit = threading.Timer(COPY_LIMIT_S, process.kill)
             limit.start()
             try:
-                assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+                assert process.stdout is not None  # noqa: S101 - it is a pipe
                 fields = process.stdout.readline().split()
                 if fields:
                     size = int(process.stdout.readline() or 0)
@@ -155,13 +155,13 @@ class Machine:
             raise self.failure(f"does not give {name}", tools.ended(code))
 
     def prepare(self, agent: Path, settings: list[str]) -> None:
-        """The agent and the keeper are there afterwards; files of an earlier run are not.
+        """Installs the agent and the keeper, and removes files of an earlier run.
 
         Raises:
             FlowsweepError: Somebody else on the machine could change its folder.
         """
         data = agent.read_bytes()
-        # By its standard input: nothing of the folder is started before it was looked at.
+        # By its standard input: nothing in the folder is started before the folder was checked.
         words = ["sh", "-s", "--", "--prepare", self.folder]
         script = keeper.script()
         checksum = self.run(shlex.join(words), script).split()
@@ -171,7 +171,7 @@ class Machine:
         self.put_all({keeper.NAME: (script, "700"), "settings": (printed, "600")})
 
     def keep(self, script: str = keeper.NAME) -> None:
-        """Starts the keeper, a script of its folder; `wait_ready` waits for it."""
+        """Starts the keeper, a script in its folder; `wait_ready` waits for it."""
         words = [*self._sudo, "sh", f"{self.folder}/{script}", self.name, self.folder]
         self._keeper = subprocess.Popen(
             self.words(shlex.join(words)),
@@ -183,7 +183,7 @@ class Machine:
         )
 
     def wait_ready(self) -> str:
-        """The interface on which it captures."""
+        """Waits for the keeper; returns the interface on which it captures."""
         while True:
             words = self._line().split()
             if words[:1] == ["ready"]:
@@ -193,13 +193,13 @@ class Machine:
                 self.lacking = words[1:]
 
     def counters(self) -> tuple[int, int, int, float]:
-        """Packets received and sent on the interface, CPU pressure (us or -1), uptime (s)."""
+        """Reads packets received and sent on the interface, CPU pressure (us or -1), uptime (s)."""
         self._tell("counters")
         _, received, sent, pressure, uptime = self._line().split()
         return int(received), int(sent), int(pressure), float(uptime)
 
     def tcp(self) -> dict[str, str]:
-        """TCP's settings, as `topology.tcp_settings` has them."""
+        """Returns the TCP settings, in the form of `topology.tcp_settings`."""
         self._tell("tcp")
         found = {}
         while (line := self._line()) != "end":
@@ -208,7 +208,7 @@ class Machine:
         return found
 
     def ask_to_stop(self) -> None:
-        """The capture is ended and the machine put back; `wait_stopped` waits."""
+        """Asks the keeper to end the capture and restore the machine; `wait_stopped` waits."""
         self._tell("stop")
 
     def wait_stopped(self) -> None:
@@ -218,13 +218,13 @@ class Machine:
         assert self._keeper.stdout is not None  # noqa: S101
         self._keeper.wait(ANSWER_LIMIT_S)
         self._buffer += self._keeper.stdout.read()
-        self._raise_reported(self._rest())  # it could not put everything back
+        self._raise_reported(self._rest())  # the keeper could not restore everything
         if words[:1] != ["stopped"] or words[1] not in ("0", "1"):  # 1: data was lost: see manifest
             raise self.failure("the capture failed", " ".join(words))
         self._keeper = None
 
     def leave(self) -> None:
-        """Whatever happened: the end of its stdin makes the keeper put everything back."""
+        """Ends the keeper, whatever happened: the end of its stdin makes it restore everything."""
         keeper, self._keeper = self._keeper, None
         if keeper is None or keeper.stdin is None:
             return
@@ -237,9 +237,9 @@ class Machine:
             keeper.wait()
 
     def check_alive(self) -> None:
-        """Raises when the keeper, or the connection to it, has ended, or it answers no more.
+        """Raises if the keeper or the connection to it has ended, or if it no longer answers.
 
-        A machine that is gone does not say so: asking the keeper now and then is its heartbeat.
+        A machine that disappears closes no connection, so the keeper must answer heartbeats.
         """
         if self._keeper is None:
             return
@@ -270,7 +270,7 @@ class Machine:
     def failure(
         self, what: str, found: str, expected: str = "", remedy: str = ""
     ) -> FlowsweepError:
-        """An error that names the machine."""
+        """Returns an error that names the machine."""
         return FlowsweepError(
             f"testbed: {self.name} ({self.login}) {what}",
             found=found,
@@ -279,7 +279,7 @@ class Machine:
         )
 
     def _raise_reported(self, text: str) -> None:
-        """Raises what the keeper says of an error: found, expected and remedy, tabs between."""
+        """Raises an error that the keeper reported: found, expected, remedy, with tabs between."""
         for line in text.splitlines():
             if line.startswith("error: "):
                 found, expected, remedy, *_ = [*line.removeprefix("error: ").split("\t"), "", ""]
@@ -303,7 +303,7 @@ class Machine:
         return self._buffer.decode(errors="replace").strip()
 
     def _line(self) -> str:
-        """The next line of the keeper; what it says of an error is raised."""
+        """Returns the keeper's next line; raises an error that it reports."""
         assert self._keeper is not None  # noqa: S101 - called after `keep`
         assert self._keeper.stdout is not None  # noqa: S101
         end = time.monotonic() + ANSWER_LIMIT_S

@@ -1,4 +1,4 @@
-"""Makes a run on real machines, and puts them back as they were."""
+"""Makes a run on real machines, and restores them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def run(
     reach_from: Callable[[Path], Reach],
     links_between: Callable[[list[Machine]], Links] | None = None,
 ) -> RunResult:
-    """One captured run.
+    """Makes one captured run.
 
     Args:
-        spec: The machines, and what is run on them.
-        reach_from: How they are reached, given a folder of ours for the time of the run.
-        links_between: Links that are made between them; None: they are what they are.
+        spec: The machines, and what runs on them.
+        reach_from: Returns how to reach them, given a temporary folder for the run.
+        links_between: Makes the links between them; None keeps the existing network.
     """
     with tempfile.TemporaryDirectory(prefix="flowsweep-") as text:
         folder = Path(text)

@@ -1,4 +1,4 @@
-"""What is seen of real machines while nothing runs there: round-trip times and counters."""
+"""Observes real machines while nothing runs there: RTTs and counters."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Observation(NamedTuple):
 
     @classmethod
     def make(cls, spec: MachinesSpec, machines: list[Machine]) -> Observation:
-        """Looks at all of them."""
+        """Observes all machines."""
         rtts_ns = idle.round_trips(spec, machines)
         return cls(rtts_ns, {machine.name: Counters(*machine.counters()) for machine in machines})
 
 
 def compute_pressure(before: Observation, after: Observation) -> dict[str, float]:
-    """The share of the program's time, by machine, in which some process waited for a core."""
+    """Returns by machine the share of the program's time in which a process waited for a core."""
     shares = {}
     for name, ended in after.counters.items():
         begun = before.counters[name]
@@ -47,7 +47,7 @@ def compute_pressure(before: Observation, after: Observation) -> dict[str, float
 
 
 def count_frames(before: Observation, after: Observation) -> dict[str, dict[str, int]]:
-    """The frames that each machine received and sent meanwhile."""
+    """Returns the frames that each machine received and sent between two observations."""
     return {
         name: {
             "received": ended.received - before.counters[name].received,
@@ -58,7 +58,7 @@ def count_frames(before: Observation, after: Observation) -> dict[str, dict[str,
 
 
 def describe_paths(before: Observation, after: Observation) -> list[dict[str, Any]]:
-    """The paths of the run, as run.json has them."""
+    """Returns the paths of the run, in the form of run.json."""
     return [
         {"between": pair, "rtt_ns": rtt, "rtt_after_ns": later, "rate_bit_s": None}
         for (pair, rtt), later in zip(before.rtts_ns.items(), after.rtts_ns.values(), strict=True)

@@ -1,4 +1,4 @@
-"""The program of a run on real machines: how it is started there, and what its ranks know."""
+"""Starts the program of a run on real machines, and sets the environment of its ranks."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def run(
     folder: Path,
     look: Callable[[], None],
 ) -> tuple[str | None, str | None]:
-    """Runs the program to its end; why it failed, and what spoiled the run.
+    """Runs the program to its end; returns why it failed, and what spoiled the run.
 
     Args:
         spec: The run.
-        reach: How the machines are reached.
+        reach: Runs commands on the machines.
         machines: All machines of the run.
-        environment: What every rank knows.
-        folder: Where processes here are started.
-        look: Called again and again; raises where something has ended that should not.
+        environment: Environment variables of every rank.
+        folder: Working directory of processes here.
+        look: Called periodically; raises if a part of the testbed has ended too early.
     """
-    # What was started there ends with its keeper at the latest.
+    # Processes on a machine end with its keeper at the latest.
     try:
         done = program.run_commands(
             [(words, environment) for words in _commands(spec, reach, machines, environment)],
@@ -79,7 +79,7 @@ def run(
 def _commands(
     spec: MachinesSpec, reach: Reach, machines: list[Machine], environment: dict[str, str]
 ) -> list[list[str]]:
-    """The words of each process that is started here."""
+    """Returns the words of each process to start here."""
     if spec.start == "hosts":
         return _start_ranks(spec, machines, environment)
     if spec.start == "mpirun":
@@ -90,7 +90,7 @@ def _commands(
 def _start_ranks(
     spec: MachinesSpec, machines: list[Machine], environment: dict[str, str]
 ) -> list[list[str]]:
-    """Puts a script of each rank on its machine; the words that start it there."""
+    """Copies a script for each rank to its machine; returns the words that start them there."""
     by_name = {machine.name: machine for machine in machines}
     commands = []
     for rank, host in enumerate(spec.ranks):
@@ -101,7 +101,7 @@ def _start_ranks(
 
 
 def environment(spec: MachinesSpec, machines: list[Machine], folder: Path) -> dict[str, str]:
-    """What every rank and server knows; writes the command `on` into `folder`."""
+    """Returns the environment of ranks and servers; writes the command `on` into `folder`."""
     cases = "\n".join(
         # The command is the last word.
         f'{one.name}) set -- {shlex.join(one.words("")[:-1])} "$*" ;;'
@@ -138,7 +138,7 @@ def _script(spec: MachinesSpec, machine: Machine, rank: int, environment: dict[s
 
 
 def _mpirun(spec: MachinesSpec, machines: list[Machine]) -> list[str]:
-    """As `launch.mpirun`; app.json is written where rank 0 runs."""
+    """Does the same as `launch.mpirun`; app.json is written on the machine of rank 0."""
     login = {machine.name: machine.login for machine in machines}
     slots: dict[str, int] = {}
     for host in spec.ranks:
@@ -162,7 +162,7 @@ def _mpirun(spec: MachinesSpec, machines: list[Machine]) -> list[str]:
 
 
 def network(spec: MachinesSpec) -> str:
-    """The least network that holds the addresses of all machines."""
+    """Returns the smallest network that contains the addresses of all machines."""
     found = ipaddress.ip_network(spec.machines[0].address)
     for machine in spec.machines:
         while ipaddress.ip_address(machine.address) not in found:

@@ -1,4 +1,4 @@
-"""The interface to machines: what kinds of testbeds with real machines differ in."""
+"""The interface to machines, in which kinds of testbeds with real machines differ."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ class Reach(Protocol):
 
     Attributes:
         expected: What a machine should be, for messages.
-        answer_limit_s: Seconds after which a command that takes no time is given up.
+        answer_limit_s: Timeout in seconds of a command that should end at once.
     """
 
     expected: str
     answer_limit_s: float
 
     def words(self, machine: MachineSpec, command: str) -> list[str]:
-        """What is started here so that a shell there runs `command`, which is the last word.
+        """Returns the words to start here so that a shell there runs `command`, the last word.
 
-        Standard input, output and error are those of the command.
+        They pass on standard input, output and error of the command.
         """
         ...
 
     def unseen(self, machine: MachineSpec) -> str:
-        """A filter (BPF) that leaves out our own connections; empty if there is nothing to do."""
+        """Returns a filter (BPF) that leaves out our own connections; empty if there are none."""
         ...
 
     def remedy(self, machine: MachineSpec) -> str:
-        """What to do where a machine does not answer."""
+        """Returns what to do if a machine does not answer."""
         ...
 
     def mpirun(self, words: list[str]) -> list[str]:
-        """The words of mpirun with what it needs to start its daemons, by `login`."""
+        """Returns the words of mpirun, with options to start its daemons on the `login` names."""
         ...
 
     def leave(self, machines: list[MachineSpec]) -> None:
-        """After a run, whatever happened: nothing of ours stays open."""
+        """Closes all our connections after a run, whatever happened."""
         ...
 
 
@@ -47,19 +47,19 @@ class Links(Protocol):
     """Emulated links between the machines."""
 
     def start(self) -> None:
-        """When the machines are ready; returns when frames get through."""
+        """Starts the links when the machines are ready; returns when frames get through."""
         ...
 
     def check_alive(self) -> None:
-        """Raises when a part of them has ended."""
+        """Raises if a part of the links has ended."""
         ...
 
     def stop(self) -> dict[str, Any]:
-        """Takes them down; the record `emulator` of the run."""
+        """Takes the links down; returns the record `emulator` of the run."""
         ...
 
     def leave(self) -> None:
-        """Whatever happened: as `stop`."""
+        """Takes the links down, whatever happened."""
         ...
 
 
@@ -70,10 +70,10 @@ class AsTheyAre:
         """Does nothing: there are no links to make."""
 
     def check_alive(self) -> None:
-        """Does nothing: the links are the network as it is."""
+        """Does nothing: the links are the existing network."""
 
     def stop(self) -> dict[str, Any]:
-        """What stands in run.json."""
+        """Returns the record for run.json."""
         return {"backend": "none", "backend_reason": "real machines", "links": []}
 
     def leave(self) -> None:

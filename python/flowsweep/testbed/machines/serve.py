@@ -1,4 +1,4 @@
-"""Servers on real machines: each in a session of its own, which its keeper ends at the latest."""
+"""Runs servers on real machines, each in its own session, which the keeper ends at the latest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flowsweep.testbed.machines.spec import MachinesSpec
     from flowsweep.testbed.spec import ServerSpec
 
-# The shell stays the leader of its group: by its words the keeper knows that it is ours.
+# The shell remains the leader of its group: the keeper recognises it by its command line.
 SCRIPT = """#!/bin/sh
 echo $$ >>{folder}/program.pid
 echo $$ >>{folder}/serve.pid
@@ -27,7 +27,7 @@ exit $?
 """
 #: Variables that are only valid on the machine where flowsweep was started.
 HERE = ("PATH", "FLOWSWEEP_OUTPUT")
-# Only what we started: another process may have the number of one that has ended.
+# Kills only processes that we started: a process ID may have been reused.
 END = (
     "cd {folder} && for leader in $(cat serve.pid 2>/dev/null); do "
     "grep -qsF {folder} /proc/$leader/cmdline && kill -TERM -$leader; done; true"
@@ -37,7 +37,7 @@ END = (
 def on_machines(
     spec: MachinesSpec, machines: list[Machine], environment: Mapping[str, str], folder: Path
 ) -> Servers:
-    """The servers of a run; `folder` is where the processes here are started."""
+    """Returns the servers of a run; `folder` is the working directory of processes here."""
     by_name = {machine.name: machine for machine in machines}
     numbers = itertools.count()
 
@@ -62,7 +62,7 @@ def on_machines(
 
 
 def exports(environment: Mapping[str, str]) -> str:
-    """Lines of a shell that set an environment."""
+    """Returns shell lines that set an environment."""
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
 
 

@@ -1,4 +1,4 @@
-"""What an experiment file says of real machines, however they are reached."""
+"""The settings of an experiment file for real machines, however they are reached."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Settings(settings.Settings):
     mpirun: list[str] = Field(default_factory=list, description="Further options of mpirun.")
 
     def python_there(self, program: Path) -> list[str]:
-        """The words that start a program of `capture/workloads` on a machine."""
+        """Returns the words that start a program of `capture/workloads` on a machine."""
         there = str(program)
         if self.workloads is not None:
             there = str(Path(self.workloads) / program.parent.name / program.name)
@@ -49,9 +49,9 @@ def check_axes(kind: str, axes: Mapping[str, Iterable[str]], remedy: str = "") -
     """Raises if an axis needs emulated links.
 
     Args:
-        kind: Of the testbed.
+        kind: Kind of the testbed.
         axes: Names of the swept axes by workload.
-        remedy: What else may be said in the file.
+        remedy: What the file may have instead.
     """
     for axis in (axis for given in axes.values() for axis in given):
         if axis in LINK_AXES:

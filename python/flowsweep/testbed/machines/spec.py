@@ -11,8 +11,8 @@ from flowsweep.testbed.spec import Spec
 class MachineSpec:
     """A host that is a real machine.
 
-    `login`: by what name it is reached. No interface: the one that has the address. `overlay`:
-    lines for its keeper that make the interface.
+    `login`: the name to connect to. No interface: the one that has the address. `overlay`: lines
+    for its keeper that create the interface.
     """
 
     name: str
@@ -25,7 +25,7 @@ class MachineSpec:
 
 @dataclass(frozen=True)
 class MachinesSpec(Spec):
-    """A description with the machines, and how they are changed."""
+    """A description with the machines, and how to change them."""
 
     machines: list[MachineSpec] = field(default_factory=list)
     sudo: bool = False

@@ -1,4 +1,4 @@
-"""Runs the emulator and the capture agents as processes, and reads their counters."""
+"""Runs the emulator and the capture agents as processes and reads their counters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flowsweep.testbed.transient import TransientError
 if TYPE_CHECKING:
     from flowsweep.testbed.spec import HostSpec, Spec
 
-# Far more than any of it takes, also on a machine that was not run for a while.
+# Far more than any step takes, even if this machine was paused for a while.
 START_LIMIT_S = 60.0
 STOP_LIMIT_S = 60.0
 POLL_S = 0.001
@@ -31,7 +31,7 @@ EMULATOR_PRIORITY = 50
 
 
 class Agent:
-    """A process that prints "ready" when it works and ends in order on SIGTERM."""
+    """A process that prints "ready" when it works, and ends cleanly on SIGTERM."""
 
     def __init__(self, name: str, argv: Sequence[object], namespace: Path) -> None:
         self.name = name
@@ -43,8 +43,8 @@ class Agent:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 # Out of reach of the terminal's Ctrl-C, but in the session of the ranks: the
-                # scheduler shares cores among sessions first, and only within one does an agent
-                # that wakes push an idle-class rank aside at once.
+                # scheduler divides cores among sessions first, and only within a session does an
+                # agent that wakes preempt an idle-class rank at once.
                 process_group=0,
             )
 
@@ -55,13 +55,13 @@ class Agent:
             raise self._failure("did not start", line)
 
     def _line(self, limit_s: float) -> str:
-        """The next line that it prints; empty when it does not."""
+        """Returns the next line that it prints; empty if there is none in time."""
         stdout = self._process.stdout
         readable = stdout and select.select([stdout], [], [], limit_s)[0]
         return stdout.readline().decode(errors="replace").strip() if stdout and readable else ""
 
     def check_alive(self) -> None:
-        """Raises when the process has ended."""
+        """Raises if the process has ended."""
         if self._process.poll() is not None:
             raise self._failure("ended too early", ended(self._process.returncode))
 
@@ -71,7 +71,7 @@ class Agent:
             self._process.send_signal(signal.SIGTERM)
 
     def wait_stopped(self) -> None:
-        """Waits for an orderly end."""
+        """Waits for a clean end."""
         try:
             code = self._process.wait(STOP_LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -93,7 +93,7 @@ class Agent:
 
 
 def _read_failure(lines: list[str]) -> tuple[str, str]:
-    """What a program printed last, and the remedy that it names if it ended with an error."""
+    """Returns a program's last output, and the remedy that its error message names, if any."""
     begin = max(
         (place for place, line in enumerate(lines) if line.startswith("error: ")), default=0
     )
@@ -108,7 +108,7 @@ class Emulator(Agent):
     """flowsweep-wan between the uplinks of all sites."""
 
     def __init__(self, spec: Spec, *, undisturbed: bool = False) -> None:
-        # One that ends while the next one starts has files of its own.
+        # The idle emulator has its own files: it may still be ending when the next one starts.
         name = "wan-idle" if undisturbed else "wan"
         self._control = specs.STATE / f"{name}.sock"
         self._stats = specs.STATE / f"{name}.stats.json"
@@ -127,16 +127,16 @@ class Emulator(Agent):
         self._steering = Steering.from_spec(spec)
 
     def wait_ready(self) -> None:
-        """Waits for the line "ready", and puts it on its core.
+        """Waits for the line "ready", and binds the emulator to its core.
 
-        Not earlier: until it has its real-time priority, the kernel moves it as it likes.
+        Not earlier: until it has real-time priority, the kernel may move it to any core.
         """
         super().wait_ready()
         if self._steering is not None:
             self._steering.place(self._process.pid)
 
     def stats(self) -> dict[str, Any]:
-        """Its counters now."""
+        """Returns the current counters."""
         return self._ask("stats")
 
     def _ask(self, line: str) -> dict[str, Any]:
@@ -154,14 +154,14 @@ class Emulator(Agent):
         return record
 
     def start_schedule(self) -> None:
-        """Changes in mid-run are timed from now."""
+        """Starts the clock of scheduled changes."""
         self._ask("start")
 
     def final_stats(self) -> dict[str, Any]:
-        """Stops it; its counters at the end.
+        """Stops the emulator; returns its final counters.
 
-        They are there when everything is delivered and no frame comes in any more. The kernel
-        then takes some 15 ms for each socket to be closed, which nobody has to wait for.
+        It writes them when everything is delivered and no more frames arrive. The kernel then
+        needs some 15 ms to close each socket; this does not wait for that.
         """
         self.ask_to_stop()
         end = time.monotonic() + STOP_LIMIT_S
@@ -200,12 +200,12 @@ class Capture(Agent):
         super().__init__(f"capture-{host.name}", argv, host.namespace)
 
     def wait_closed(self) -> None:
-        """Waits, after `ask_to_stop`, until it lets no further packet in."""
+        """Waits, after `ask_to_stop`, until the agent accepts no more packets."""
         line = self._line(STOP_LIMIT_S)
         if line != "closed":
             raise self._failure("did not stop", line)
 
     def manifest(self) -> dict[str, Any]:
-        """What was captured and lost, after the end."""
+        """Returns what was captured and lost, after the end."""
         record: dict[str, Any] = json.loads(self.manifest_path.read_text())
         return record

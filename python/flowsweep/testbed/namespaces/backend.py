@@ -1,4 +1,4 @@
-"""Chooses and starts what makes the links of a testbed: flowsweep-wan or netem."""
+"""Chooses and starts the backend of a testbed's links: flowsweep-wan or netem."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WAN, NETEM = "flowsweep-wan", "netem"
 
 
 class Backend(Protocol):
-    """Links in place: `agents.Emulator` or `netem.Netem`, which say what each of these does."""
+    """Running links: `agents.Emulator` or `netem.Netem`, which document these methods."""
 
     def check_alive(self) -> None: ...  # noqa: D102
     def start_schedule(self) -> None: ...  # noqa: D102
@@ -29,7 +29,7 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend, why it is this one, and the paths that it makes while idle."""
+    """A backend, the reason for the choice, and its measured idle paths."""
 
     name: str
     reason: str
@@ -37,13 +37,13 @@ class Choice:
 
 
 def choose(spec: Spec) -> Choice:
-    """Chooses the backend. The namespaces must be there.
+    """Chooses the backend. The namespaces must exist.
 
-    Kernels differ in what their netem does: unless it was demanded, it is given up if the idle
-    path is not as asked.
+    netem differs between kernels: it is rejected if the idle path is not as requested, unless the
+    experiment demands netem.
 
     Raises:
-        FlowsweepError: If netem is demanded and cannot be had, or does not make the links.
+        FlowsweepError: netem is demanded and is not available, or does not make the links.
     """
     name, reason = _choose_by_kernel(spec)
     if name == WAN:
@@ -68,7 +68,7 @@ def choose(spec: Spec) -> Choice:
 
 
 def _choose_by_kernel(spec: Spec) -> tuple[str, str]:
-    """The backend that this kernel suggests, and why."""
+    """Returns the backend that suits this kernel, and why."""
     if spec.backend == WAN:
         return WAN, "as demanded"
     unable = netem.find_unable(spec)
@@ -105,7 +105,7 @@ def start(name: str, spec: Spec, *, undisturbed: bool = False) -> Backend:
 
 
 def wait_quiet(links: Backend, quiet_s: float, limit_s: float) -> bool:
-    """Waits until nothing is on its way and nothing came in for `quiet_s`."""
+    """Waits until no frame is in flight and none has arrived for `quiet_s`; False at the limit."""
     end = time.monotonic() + limit_s
     last, since = -1, time.monotonic()
     while time.monotonic() < end:

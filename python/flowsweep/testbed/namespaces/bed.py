@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from flowsweep.testbed.protocol import Execution
     from flowsweep.testbed.spec import Spec
 
-#: Where the emulator has no real-time priority, ranks give way to it and to the capture agents.
+#: If the emulator has no real-time priority, ranks yield to it and to the capture agents.
 RANK_PRIORITY = ["chrt", "--idle", "0"]
 SETTLE_S = 0.005
 
 
 @dataclass(frozen=True)
 class _Idle:
-    """Counters when all is up and nothing but probes was sent."""
+    """Counters when all is running and only probes have been sent."""
 
     frames: counters.Frames
     emulator: dict[str, Any]
@@ -68,11 +68,11 @@ class Bed:
         return self._lacking
 
     def begin_beside(self) -> str | None:
-        """Starts the other program, and waits until it sends."""
+        """Starts the other program, and waits until it has sent a frame."""
         return self._beside.begin()
 
     def servers(self) -> Servers:
-        """The servers, each on its host."""
+        """Returns the servers, each on its host."""
         return in_namespaces(self._spec, self._environment, self._priority)
 
     def begin_watch(self) -> None:
@@ -80,7 +80,7 @@ class Bed:
         self._watch = watch.Watch(self._spec)
 
     def run_program(self, serving: Servers) -> tuple[str | None, str | None]:
-        """Runs the program; changes of the links begin with it."""
+        """Runs the program; the schedule of link changes starts with it."""
         if self._spec.schedule:
             self._links.start_schedule()
 
@@ -94,7 +94,7 @@ class Bed:
         return program.run(self._spec, self._environment, look, self._priority)
 
     def end_others(self, serving: Servers) -> None:
-        """Ends the servers and the other program; the watch before them."""
+        """Ends the watch, then the servers and the other program."""
         self._machine = self._watch.record()
         serving.end()
         self._beside.end()
@@ -141,7 +141,7 @@ class Bed:
             capture.wait_closed()
         frames = counters.since(self._before.frames, counters.read(spec))
         emulator = links.stats()
-        # While the agents write what they have, the path is measured again.
+        # Measures the path again while the agents write the rest of their captures.
         rtt_after_ns = probe.round_trips(spec)
         links.final_stats()
         for capture in self._captures:
@@ -159,14 +159,14 @@ class Bed:
         )
 
     def _quiet_limit_s(self) -> float:
-        """The longest that what is queued and retransmitted may take to arrive."""
+        """Returns how long queued and retransmitted packets may take to arrive at most."""
         return 2.0 + 4e-9 * self._spec.longest_rtt_ns + 2 * self._spec.longest_drain_s
 
 
 def _use_congestion_control(spec: Spec) -> str | None:
-    """The reason why the program cannot be started, or None.
+    """Sets the congestion control; returns the reason why the program cannot be started, or None.
 
-    The rest is done all the same: the run is a row like any other, and the sweep goes on.
+    The other steps still take place: the run becomes a row like any other, and the sweep goes on.
     """
     try:
         congestion.use(spec)

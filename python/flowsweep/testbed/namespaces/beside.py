@@ -1,4 +1,4 @@
-"""Runs another program beside that of the run: from before its start, again and again."""
+"""Runs another program beside the run's own, repeatedly, starting before it."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from flowsweep.testbed.namespaces import counters
 if TYPE_CHECKING:
     from flowsweep.testbed.spec import Spec
 
-#: A variable in the environment of its processes, by which they are recognised.
+#: An environment variable that marks its processes.
 MARK = "FLOWSWEEP_BESIDE"
-#: Below the ports that the kernel chooses (32768 and above), far above those where the ranks of the
-#: run's own program wait (1024 and the next ones): a TCP connection with such a port is its.
+#: Below the ports that the kernel chooses (32768 and above), far above those on which the ranks of
+#: the run's own program listen (from 1024): they identify the other program's TCP connections.
 PORTS = (30_000, 31_999)
 BEGIN_LIMIT_S = 30.0
 ASK_S = 0.02
-LEAST_ROUND_S = 0.1  # a program that ends at once is not started more often
+LEAST_ROUND_S = 0.1  # minimum interval between starts of a program that ends at once
 KILL_LIMIT_S = 5.0
 
 
-class _Stopped(Exception):  # noqa: N818 - it is no error
+class _Stopped(Exception):  # noqa: N818 - it is not an error
     """The run's own program has ended."""
 
 
 class Beside:
-    """The other program, in repeated rounds; does nothing where there is none."""
+    """The other program, in repeated rounds; does nothing if there is none."""
 
     def __init__(self, spec: Spec, environment: dict[str, str], priority: Sequence[str]) -> None:
         self._bed = _spec_alone(spec)
@@ -51,7 +51,7 @@ class Beside:
         self._times_s: list[float | None] = []
 
     def begin(self) -> str | None:
-        """Starts it, and waits until a host has sent a frame of its; why that failed, or None."""
+        """Starts it and waits until a host has sent a frame; returns why that failed, or None."""
         if not self._app:
             return None
         before = self._sent()
@@ -67,9 +67,9 @@ class Beside:
         return self.faults[0]
 
     def end(self) -> None:
-        """Stops it, with everything that it has started."""
+        """Stops it, and everything that it has started."""
         self._stop.set()
-        if self._thread.ident is None:  # not begun
+        if self._thread.ident is None:  # not started
             return
         self._thread.join()
         end = time.monotonic() + KILL_LIMIT_S
@@ -81,13 +81,13 @@ class Beside:
 
     @property
     def faults(self) -> list[str]:
-        """Why the run does not count."""
+        """Why the run is invalid."""
         if self._failure is None:
             return []
         return [f"{self._app}, which was to run beside it, {self._failure}"]
 
     def record(self) -> dict[str, Any] | None:
-        """Rounds that it finished, for run.json, with the completion times that it reported."""
+        """Returns for run.json the rounds that it finished, with its reported completion times."""
         if not self._app:
             return None
         ports = list(PORTS) if self._bed.start == "mpirun" else None
@@ -120,7 +120,7 @@ class Beside:
 
 
 def _spec_alone(spec: Spec) -> Spec:
-    """The testbed as if the other program were the only one on it."""
+    """Returns the testbed as if the other program were the only one on it."""
     if spec.beside is None:
         return spec
     return replace(
@@ -138,14 +138,14 @@ def _spec_alone(spec: Spec) -> Spec:
 
 
 def _completion_s(path: Path) -> float | None:
-    """What the program wrote about a round; None where nothing readable was written."""
+    """Returns the completion time that the program wrote for a round; None if it is unreadable."""
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         return float(json.loads(path.read_text())["completion_s"])
     return None
 
 
 def _processes() -> list[int]:
-    """Its processes that have not ended, all of which are in the namespaces of this run."""
+    """Returns its live processes, all of which are in the namespaces of this run."""
     mark = f"\0{MARK}=".encode()
     found = []
     for entry in Path("/proc").iterdir():

@@ -1,4 +1,4 @@
-"""TCP's congestion control: whether this kernel has it, and how emulated hosts come to use it."""
+"""Checks for a TCP congestion control in this kernel, and makes emulated hosts use it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from flowsweep.experiment import Run
     from flowsweep.testbed.spec import HostSpec, Spec
 
-LOADER = Path("/proc/sys/kernel/modprobe")  # names the program that the kernel starts
-NAME = re.compile("[a-z0-9_-]{1,15}")  # TCP_CA_NAME_MAX of linux/tcp.h, with the end of the text
+LOADER = Path("/proc/sys/kernel/modprobe")  # names the program by which the kernel loads modules
+NAME = re.compile("[a-z0-9_-]{1,15}")  # TCP_CA_NAME_MAX of linux/tcp.h, without the final NUL
 DISCARD_PORT = 9
 
 
 def warnings(runs: Iterable[Run]) -> list[str]:
-    """A line for each congestion control of these runs that the kernel lacks: they will fail."""
+    """Returns a line for each congestion control that the kernel lacks: its runs will fail."""
     runs_by_name: dict[str, int] = {}
     for run in runs:
         name = run.point.congestion
@@ -45,7 +45,7 @@ def warnings(runs: Iterable[Run]) -> list[str]:
 
 
 def _can_be_loaded(name: str) -> bool:
-    """Whether the kernel would load a module for the name: it does so for root only."""
+    """Returns whether the kernel would load a module for the name, which it does only for root."""
     if not NAME.fullmatch(name) or not isolation.is_privileged():
         return False
     try:
@@ -56,10 +56,10 @@ def _can_be_loaded(name: str) -> bool:
 
 
 def use(spec: Spec) -> None:
-    """Every host uses what the testbed asks for, if it asks for one.
+    """Makes every host use the route options of the testbed, such as the congestion control.
 
     Raises:
-        LackingError: If the kernel has it not, and cannot load it.
+        LackingError: The kernel lacks the congestion control, and cannot load it.
     """
     if spec.route_options:
         for host in spec.hosts:
@@ -68,7 +68,7 @@ def use(spec: Spec) -> None:
 
 
 def _use(spec: Spec, host: HostSpec, name: str | None) -> None:
-    """By route: a namespace may not choose by sysctl what its owner did not allow."""
+    """Sets it by route: a namespace may set by sysctl only what its owner allows."""
     device = f"dev {specs.EXPERIMENT_INTERFACE}"
     route = f"{specs.EXPERIMENT_NETWORK} {device} proto kernel scope link src {host.address}"
     if name is not None and not NAME.fullmatch(name):
@@ -84,7 +84,7 @@ def _use(spec: Spec, host: HostSpec, name: str | None) -> None:
     other = next(peer for peer in spec.hosts if peer is not host)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as attempt:
         attempt.setblocking(False)
-        # The SYN ends at the emulator's port, where nobody listens yet.
+        # The SYN gets no further than the emulator's port, as the emulator does not run yet.
         result = attempt.connect_ex((other.address, DISCARD_PORT))
         if result not in (0, errno.EINPROGRESS):
             raise TransientError(

@@ -30,14 +30,14 @@ class NetworkBytes(NamedTuple):
     management: int
 
     def since(self, before: NetworkBytes) -> NetworkBytes:
-        """What was added after another reading."""
+        """Returns the increase since an earlier reading."""
         return NetworkBytes(
             self.experiment - before.experiment, self.management - before.management
         )
 
 
 def read(spec: Spec) -> Frames:
-    """The experiment interface of each host (by host name), and up-<site> of each site."""
+    """Reads the experiment interface of each host (by host name), and up-<site> of each site."""
     found: Frames = {}
     for host in spec.hosts:
         with kernel.network_namespace(host.namespace):
@@ -50,13 +50,13 @@ def read(spec: Spec) -> Frames:
 
 
 def received_bytes(host: HostSpec) -> int:
-    """Bytes of frames that came in at a host's experiment interface, without FCS."""
+    """Returns bytes of frames received at a host's experiment interface, without FCS."""
     with kernel.network_namespace(host.namespace):
         return _interfaces()[specs.EXPERIMENT_INTERFACE].received_bytes
 
 
 def bytes_by_network(spec: Spec) -> NetworkBytes:
-    """What all hosts received so far over the links, and beside them."""
+    """Returns what all hosts have received over the links, and over the management network."""
     experiment = management = 0
     for host in spec.hosts:
         with kernel.network_namespace(host.namespace):
@@ -67,7 +67,7 @@ def bytes_by_network(spec: Spec) -> NetworkBytes:
 
 
 def since(before: Frames, after: Frames) -> Frames:
-    """What was added between two readings."""
+    """Returns the increase between two readings."""
     return {
         name: (after[name][0] - before[name][0], after[name][1] - before[name][1]) for name in after
     }
@@ -79,10 +79,9 @@ class _Counters(NamedTuple):
 
 
 def _interfaces() -> dict[str, _Counters]:
-    """Counters of the current namespace; /sys would show those of another one.
+    """Reads the counters of the current namespace; /sys would show those of another one.
 
-    An answer that is incomplete, because interfaces changed meanwhile or memory lacked, is asked
-    for again.
+    It asks again if an answer is incomplete because interfaces changed or memory was short.
     """
     for _ in range(DUMP_TRIES - 1):
         with contextlib.suppress(InterruptedError):

@@ -23,7 +23,7 @@ PAYLOAD_BYTES = 1472  # of a full frame
 
 @contextlib.contextmanager
 def open_socket(host: HostSpec) -> Iterator[socket.socket]:
-    """A non-blocking socket at the experiment address of a host, with arrival timestamps."""
+    """Opens a non-blocking socket at a host's experiment address, with arrival timestamps."""
     with kernel.network_namespace(host.namespace):
         made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with made:
@@ -34,14 +34,14 @@ def open_socket(host: HostSpec) -> Iterator[socket.socket]:
 
 
 def cut_into_frames(sender: socket.socket) -> None:
-    """Lets the kernel cut datagrams into frames, as `send_frames` needs."""
+    """Makes the kernel cut datagrams into frames, as `send_frames` needs."""
     sender.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD_BYTES)
 
 
 def send(sender: socket.socket, data: bytes, receiver: socket.socket, limit_s: float = 0) -> bool:
-    """Hands a datagram over; False if the sender's buffer stays full for so long.
+    """Sends a datagram; returns False if the sender's buffer stays full for `limit_s`.
 
-    It is full when the kernel had no time to pass on what was sent before.
+    The buffer is full if the kernel had no time to forward earlier datagrams.
     """
     end = time.monotonic() + limit_s
     while True:
@@ -57,10 +57,10 @@ def send(sender: socket.socket, data: bytes, receiver: socket.socket, limit_s: f
 def send_frames(
     sender: socket.socket, count: int, receiver: socket.socket, limit_s: float = 0
 ) -> None:
-    """Hands over so many full frames, as far as there is room for them.
+    """Sends `count` full frames, as far as the buffer has room for them.
 
-    The kernel cuts a large datagram into frames, faster than Python could send them; before
-    Linux 6.11 it does not where checksums are not left to the interface.
+    The kernel cuts a large datagram into frames, faster than Python could send them. Before
+    Linux 6.11 it refuses on an interface without checksum offload.
     """
     if sender.getsockopt(socket.IPPROTO_UDP, UDP_SEGMENT):
         try:
@@ -76,13 +76,13 @@ def send_frames(
 
 
 def receive(receiver: socket.socket, limit_s: float) -> tuple[bytes, int] | None:
-    """A datagram and its arrival in nanoseconds; None after `limit_s`."""
+    """Returns a datagram and its arrival time in nanoseconds; None after `limit_s`."""
     end = time.monotonic() + limit_s
     while True:
         readable, _, _ = select.select([receiver], [], [], max(0.0, end - time.monotonic()))
         if not readable:
             return None
-        # What the kernel finds broken when it is read is not there: see BUGS in select(2).
+        # The kernel may drop a datagram with a wrong checksum after select: see BUGS in select(2).
         with contextlib.suppress(BlockingIOError):
             return _receive_stamped(receiver)
 

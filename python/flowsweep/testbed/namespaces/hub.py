@@ -1,8 +1,8 @@
-"""Process 1 of the private namespaces: builds the testbed, runs one thing on it, reports.
+"""Process 1 of the private namespaces: builds the testbed, runs a program on it, reports.
 
-Started by `isolation`; the description comes through one file descriptor, results leave
-through another, one JSON object per line. When this process ends, however it ends, the
-kernel ends every other process in here and removes the network.
+`isolation` starts it, sends the description through one file descriptor, and reads the
+results from another, one JSON object per line. When this process ends, for any reason,
+the kernel kills every other process in the namespaces and removes the network.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHECK_S = 0.5
 
 
 def main(spec_fd: int, events_fd: int, mode: str) -> int:
-    """Reads the description, does what `mode` names, reports; the exit code."""
+    """Reads the description, does what `mode` names, and reports; returns the exit code."""
     with os.fdopen(spec_fd) as source:
         spec = Spec.from_json(source.read())
     with os.fdopen(events_fd, "w") as events:
@@ -46,18 +46,18 @@ def main(spec_fd: int, events_fd: int, mode: str) -> int:
 
 
 def run(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
-    """One captured run of the program; 0 and everything that is known about it."""
+    """Makes one captured run of the program; returns 0 and everything known about the run."""
     return 0, {"event": "result", "run": protocol.run(Bed(spec), started).to_json()}
 
 
 def shell(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
-    """The topology with its links; a command in the hub, whose exit code is ours."""
+    """Builds the topology with its links; runs a command in the hub; returns its exit code."""
     topology.build(spec)
     congestion.use(spec)
     environment = launch.write_scripts(spec, [])
     links = backend.start(backend.choose(spec).name, spec)
     probe.announce(spec)
-    # Ctrl-C is for the command, not for the testbed below it. What is ignored is inherited.
+    # Ctrl-C is for the command, not for the testbed; a child would inherit an ignored signal.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if spec.schedule:
         links.start_schedule()
@@ -73,7 +73,7 @@ def shell(spec: Spec, started: Callable[[], None]) -> tuple[int, dict[str, Any]]
 
 
 def check(spec: Spec, _started: Callable[[], None]) -> tuple[int, dict[str, Any]]:
-    """What works here, with a little traffic: 0 and a fact for each part of the testbed."""
+    """Tries what works here, with a little traffic; returns 0 and a fact for each part."""
     topology.build(spec)
     facts: dict[str, Any] = {"event": "result", "netem": netem.missing(spec) is None}
     environment = launch.write_scripts(spec, [])
@@ -105,5 +105,5 @@ def check(spec: Spec, _started: Callable[[], None]) -> tuple[int, dict[str, Any]
 MODES = {"run": run, "shell": shell, "check": check}
 
 if __name__ == "__main__":
-    # Without the interpreter's own clean-up: all goes with the namespaces.
+    # Skips the interpreter's clean-up: everything disappears with the namespaces.
     os._exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]))

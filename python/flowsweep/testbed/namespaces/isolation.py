@@ -3,8 +3,8 @@
     flowsweep -> unshare -> hub (process 1 of its PID namespace) -> everything else
 
 The kernel kills `unshare` when this process dies, the hub when `unshare` dies, and all
-others when the hub dies; networks go with their last process. So nothing has to be
-cleaned up, whichever of them is killed.
+others when the hub dies; networks disappear with their last process. So there is nothing
+to clean up, whichever of them is killed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from flowsweep.testbed.spec import Spec
 
 END_LIMIT_S = 10.0
-# Seconds before a failed set-up is repeated. What the kernel lacked for a moment, such as
-# namespaces while it still takes old ones down, is there again then.
+# Seconds before a failed set-up is repeated. By then the kernel has again what it lacked for a
+# moment, such as namespaces while it still removes old ones.
 PAUSES_S = (0.2, 1.0)
 SHORT_OF = tuple(map(os.strerror, (errno.ENOMEM, errno.EAGAIN, errno.ENOSPC)))
 CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
@@ -41,21 +41,21 @@ SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def is_privileged() -> bool:
-    """Whether namespaces may be made without a user namespace around them."""
+    """Returns whether this process may create namespaces without a user namespace around them."""
     status = Path("/proc/self/status").read_text()
     effective = int(status.split("CapEff:")[1].split()[0], 16)
     return bool(effective >> CAP_NET_ADMIN & 1 and effective >> CAP_SYS_ADMIN & 1)
 
 
 def _see_system_programs() -> None:
-    """`bridge` and the like lie where the PATH of an ordinary user does not lead on Debian."""
+    """Extends PATH: on Debian, an ordinary user's PATH lacks the folders of `bridge` and others."""
     path = os.environ.get("PATH", os.defpath)
     missing = [folder for folder in SYSTEM_FOLDERS if folder not in path.split(os.pathsep)]
     os.environ["PATH"] = os.pathsep.join([path, *missing])
 
 
 def unshare_command() -> list[str]:
-    """The words that start a command in new namespaces, with all rights inside them."""
+    """Returns the words that start a command in new namespaces, with all rights inside them."""
     _see_system_programs()
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         raise FlowsweepError(
@@ -70,13 +70,13 @@ def unshare_command() -> list[str]:
 
 
 class Hub:
-    """A process in new namespaces that waits for instructions what to build.
+    """A process in new namespaces that waits for a description of what to build.
 
-    It may be started before the description of the testbed is there, even before the lock is
-    taken: to start Python a second time takes as long as to read an experiment.
+    It may start before the description of the testbed exists, even before the lock is taken:
+    starting Python a second time takes as long as reading an experiment.
 
-    mode "shell": in our session with our terminal. Others ("run", "check"): in a session
-    of its own, so that Ctrl-C reaches only us, and we end it.
+    With mode "shell" it is in our session, with our terminal. With "run" and "check" it has
+    its own session, so that Ctrl-C reaches only us, and we end it.
     """
 
     def __init__(self, mode: str, lock: int) -> None:
@@ -117,7 +117,7 @@ class Hub:
             os.close(events)
 
     def run(self, spec: Spec) -> tuple[int, dict[str, Any]]:
-        """Builds the testbed and does what `mode` says; returns the exit code and the result."""
+        """Builds the testbed and does what `mode` names; returns the exit code and the result."""
         with (
             os.fdopen(self._events) as reader,
             os.fdopen(self._stderr, "r+b") as errors,
@@ -132,7 +132,7 @@ class Hub:
             return _outcome(code, text, errors.read().decode(errors="replace"))
 
     def cancel(self) -> None:
-        """Ends it before it got any instruction."""
+        """Ends the hub before it has received a description."""
         _end(self._process, self._others)
         for descriptor in (self._spec, self._events, self._stderr):
             os.close(descriptor)
@@ -145,10 +145,10 @@ def run(
     say: Callable[[str], None],
     first: Callable[[], Hub] | None = None,
 ) -> tuple[int, dict[str, Any]]:
-    """Runs a hub from its start to its end; its exit code and its result.
+    """Runs a hub from its start to its end; returns its exit code and its result.
 
-    A set-up that fails before the program is started is repeated: nothing is lost. `first` gives
-    the hub of the first time, if there is one already.
+    It repeats a set-up that fails before the program starts: nothing is lost. `first` returns the
+    hub of the first try, if there is one already.
     """
     pauses_s = list(PAUSES_S)
     while True:
@@ -175,18 +175,18 @@ def _outcome(code: int, text: str, printed: str) -> tuple[int, dict[str, Any]]:
 
 
 def _events(text: str) -> Iterator[dict[str, Any]]:
-    """What the hub reported. One that was killed may have left half a line."""
+    """Yields the hub's events. A killed hub may have left half a line."""
     for line in text.splitlines():
         with contextlib.suppress(ValueError):
             yield json.loads(line)
 
 
 def _silence(code: int, printed: str) -> FlowsweepError:
-    """Why the hub ended without a result; `printed`: on standard error."""
+    """Returns why the hub ended without a result; `printed`: its standard error."""
     what = "testbed: it ended without a result"
     lines = printed.strip().splitlines()
     last = lines[-1] if lines else ended(code)
-    # What unshare says (util-linux 2.38) when SIGKILL ended the process below it.
+    # The message of unshare (util-linux 2.38) after SIGKILL has ended its child process.
     if code == -signal.SIGKILL or last.startswith("unshare: sigprocmask unblock"):
         return TransientError(
             what,
@@ -208,7 +208,7 @@ def _silence(code: int, printed: str) -> FlowsweepError:
 
 @contextlib.contextmanager
 def _ctrl_c_is_for_the_shell(mode: str) -> Iterator[None]:
-    """Under a shell, Ctrl-C is for its command; other signals unwind as everywhere."""
+    """Leaves Ctrl-C to the command of a shell; other signals stop this process as usual."""
     old = signal.signal(signal.SIGINT, signal.SIG_IGN) if mode == "shell" else None
     try:
         yield
@@ -218,11 +218,11 @@ def _ctrl_c_is_for_the_shell(mode: str) -> Iterator[None]:
 
 
 def _children() -> set[int]:
-    """The processes whose parent is this one."""
+    """Returns the child processes of this one."""
     found = set()
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            # The name in brackets may hold spaces; the state and the parent follow it.
+            # The name in brackets may contain spaces; state and parent follow it.
             if int(status.read_text().rpartition(")")[2].split()[1]) == os.getpid():
                 found.add(int(status.parent.name))
     return found
@@ -233,8 +233,8 @@ def _end(process: subprocess.Popen[bytes], others: set[int]) -> None:
 
     Args:
         process: `unshare`, whose child the hub is.
-        others: Children that were there before, such as a `tee` of the shell that started this
-            process; they are not waited for.
+        others: Children that existed before, such as a `tee` of the shell that started this
+            process; this does not wait for them.
     """
     if process.poll() is None:
         process.kill()

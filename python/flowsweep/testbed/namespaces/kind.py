@@ -29,19 +29,19 @@ class Ahead:
 
     @classmethod
     def start(cls) -> Ahead:
-        """A hub that waits, and the file that it will be locked by."""
+        """Starts a hub that waits, and opens the lock file of its later runs."""
         descriptor = lock.open_file()
-        with contextlib.suppress(TransientError):  # tried again when it is needed
+        with contextlib.suppress(TransientError):  # `take` tries again
             return cls(descriptor, isolation.Hub("run", descriptor))
         return cls(descriptor)
 
     def take(self) -> isolation.Hub:
-        """The hub that waits, or a new one."""
+        """Returns the waiting hub, or a new one."""
         hub, self.hub = self.hub, None
         return hub or isolation.Hub("run", self.lock)
 
     def run(self, spec: Spec, say: Callable[[str], None]) -> RunResult:
-        """One run by a hub."""
+        """Makes one run by a hub."""
         _, outcome = isolation.run(spec, "run", self.lock, say, self.take)
         return RunResult.from_json(outcome["run"])
 
@@ -56,26 +56,26 @@ class Namespaces:
     """Makes runs in private namespaces: see `isolation`."""
 
     def session(self, run: Run, ahead: Session | None) -> Session:
-        """The one that waits, or a new one."""
+        """Returns the waiting session, or a new one."""
         del run
         return ahead or Ahead(lock.open_file())
 
     def describe(self, spec: Spec, run: Run) -> Spec:
-        """Returns the specification unchanged: namespaces are what it says."""
+        """Returns the description unchanged: it is complete for namespaces."""
         del run
         return spec
 
     def python_on_host(self, run: Run, program: Path) -> list[str]:
-        """The hosts have the files of this machine."""
+        """Returns the words for this Python: the hosts share the files of this machine."""
         del run
         return [sys.executable, str(program)]
 
     def warnings(self, runs: Sequence[Run]) -> list[str]:
-        """Congestion controls that this kernel lacks."""
+        """Returns a line for each congestion control that this kernel lacks."""
         return congestion.warnings(runs)
 
     def shell(self, run: Run, program: list[str], say: Callable[[str], None]) -> int:
-        """A command in the hub."""
+        """Runs a command in the hub; returns its exit code."""
         spec = replace(describe.spec_of(run), program=program)
         with lock.exclusive("a testbed shell", say) as held:
             code, _ = isolation.run(spec, "shell", held, say)

@@ -1,4 +1,4 @@
-"""The kernel's disciplines in the namespace `wan`, between the hosts: see `testbed.netem`."""
+"""Applies the kernel's disciplines in namespace `wan`, between the hosts: see `testbed.netem`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def missing(spec: Spec) -> str | None:
-    """What this kernel has not, or None: every kind of discipline is tried once, on `lo`."""
+    """Tries each kind of discipline on `lo`; returns what this kernel lacks, or None."""
     with kernel.network_namespace(specs.NETNS / specs.WAN):
         for discipline in netem.list_trials(spec):
             words = ["tc", "qdisc", "replace", "dev", "lo", "root", *discipline.split()]
@@ -28,7 +28,7 @@ def missing(spec: Spec) -> str | None:
 
 
 class Netem:
-    """The disciplines in place; the same questions can be asked as of `Emulator`."""
+    """The active disciplines, with the same methods as `Emulator`."""
 
     def __init__(self, spec: Spec, *, undisturbed: bool = False) -> None:
         self._bed = spec
@@ -37,7 +37,7 @@ class Netem:
 
     @staticmethod
     def join_sites(spec: Spec) -> None:
-        """Once, before the first use: the bridge between the sites."""
+        """Makes the bridge between the sites, once, before the first use."""
         ip, fdb = netem.bridge_commands(spec)
         with kernel.network_namespace(specs.NETNS / specs.WAN):
             tools.batch("ip", ip)
@@ -45,7 +45,7 @@ class Netem:
 
     @staticmethod
     def part_sites(spec: Spec) -> None:
-        """Takes everything away again, as far as it came."""
+        """Removes everything that `join_sites` and the disciplines have added."""
         with kernel.network_namespace(specs.NETNS / specs.WAN):
             for device in netem.devices(spec):
                 words = ["tc", "qdisc", "del", "dev", device, "root"]
@@ -59,7 +59,7 @@ class Netem:
         """Does nothing: netem has no schedules (see `find_unable`)."""
 
     def stats(self) -> dict[str, Any]:
-        """The counters: see `netem.record`."""
+        """Returns the counters: see `netem.record`."""
         with kernel.network_namespace(specs.NETNS / specs.WAN):
             printed = {
                 device: tools.output(["tc", "-s", "-j", "qdisc", "show", "dev", device])
@@ -68,7 +68,7 @@ class Netem:
         return netem.record(self._bed, printed)
 
     def final_stats(self) -> dict[str, Any]:
-        """Takes the disciplines away; their counters at the end."""
+        """Removes the disciplines; returns their final counters."""
         record = self.stats()
         lines = [f"qdisc del dev {device} root" for device in netem.devices(self._bed)]
         with kernel.network_namespace(specs.NETNS / specs.WAN):

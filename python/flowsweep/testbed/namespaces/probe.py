@@ -1,7 +1,7 @@
-"""Measures the round-trip time and the rate of the idle path between two hosts.
+"""Measures the RTT and the rate of the idle path between two hosts.
 
-This one process opens sockets in the namespaces of both hosts. Arrival times are the
-kernel's, so that it does not matter how late Python runs.
+One process opens sockets in the namespaces of both hosts. Arrival times are the kernel's, so
+delays of Python do not matter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PROBE_PAYLOAD_BYTES = 8
 FULL_FRAME_BYTES = FRAME_HEADER_BYTES + datagrams.PAYLOAD_BYTES
 TRAIN_S = 0.03
 TRAIN_PARTS = 5
-MAX_TRAIN_FRAMES = 120  # what a socket's buffer of the usual size holds
+MAX_TRAIN_FRAMES = 120  # fit into a socket buffer of the default size
 RATE_TRIES = 3
 RATE_TOLERANCE = 0.02
 OVERLOAD_LEAD_S = 4e-3
@@ -44,11 +44,11 @@ PLAUSIBLE_RTT_NS = 1_000_000
 
 @dataclass(frozen=True)
 class Path:
-    """Measured between the first hosts of two sites while nothing else was sent.
+    """The measured path between the first hosts of two sites while nothing else was sent.
 
-    `rtt_ns` is None where no probe came through. `rate_bit_s` counts frame bytes, and what
-    Ethernet adds if the emulator does; None where there is no limit, or where this process was
-    not run often enough to find it.
+    `rtt_ns` is None if no probe arrived. `rate_bit_s` counts frame bytes, plus what Ethernet
+    adds if the emulator counts that; None if there is no limit, or if this process was not
+    scheduled often enough to find it.
     """
 
     between: tuple[str, str]
@@ -57,9 +57,9 @@ class Path:
 
 
 def announce(spec: Spec) -> None:
-    """One broadcast frame from each host, so that the emulator knows where each one is.
+    """Sends a broadcast frame from each host, so that the emulator learns where each host is.
 
-    By UDP: to close a packet socket takes the kernel some 15 ms each.
+    It uses UDP because the kernel needs some 15 ms to close a packet socket.
     """
     broadcast = str(ipaddress.ip_network(specs.EXPERIMENT_NETWORK).broadcast_address)
     for host in spec.hosts:
@@ -70,7 +70,7 @@ def announce(spec: Spec) -> None:
 
 @dataclass(frozen=True)
 class _Asked:
-    """The expected path of a probe; the rate forward is measured."""
+    """The expected path of a probe; the forward rate is measured."""
 
     rtt_ns: int
     rate_bit_s: float | None
@@ -81,19 +81,19 @@ class _Asked:
 
     @property
     def full_frame_bytes(self) -> int:
-        """What the largest frame takes of the line."""
+        """Bytes of the largest frame on the line."""
         return FULL_FRAME_BYTES + self.overhead_bytes
 
 
 def measure(spec: Spec) -> list[Path]:
-    """Every pair of sites, by their first hosts."""
+    """Measures every pair of sites, between their first hosts."""
     return [
         _measure(_expect(spec, link), spec.at(link.a)[0], spec.at(link.b)[0]) for link in spec.links
     ]
 
 
 def find_implausible(spec: Spec, paths: list[Path]) -> str | None:
-    """How the idle paths differ from what was asked, or None."""
+    """Returns how the idle paths differ from the requested ones, or None."""
     for link, path in zip(spec.links, paths, strict=True):
         if path.rtt_ns is None:
             return "no probe came through"
@@ -108,7 +108,7 @@ def find_implausible(spec: Spec, paths: list[Path]) -> str | None:
 
 
 def round_trips(spec: Spec) -> list[int | None]:
-    """The RTT of every pair of sites now, in nanoseconds; None where no probe came through."""
+    """Measures the RTT of every pair of sites, in nanoseconds; None if no probe arrived."""
     found = []
     for link in spec.links:
         asked = _expect(spec, link)
@@ -134,7 +134,7 @@ def _expect(spec: Spec, link: LinkSpec) -> _Asked:
 
 
 def exercise(spec: Spec, seconds: float) -> None:
-    """A full frame each way every millisecond between the first hosts of two sites."""
+    """Sends a full frame each way every millisecond between the first hosts of two sites."""
     near, far = (spec.at(site)[0] for site in spec.sites[:2])
     with datagrams.open_socket(near) as here, datagrams.open_socket(far) as there:
         payload = bytes(datagrams.PAYLOAD_BYTES)
@@ -154,10 +154,10 @@ def _measure(path: _Asked, near: HostSpec, far: HostSpec) -> Path:
 
 
 def _round_trip(here: socket.socket, there: socket.socket, path: _Asked) -> int | None:
-    """The RTT; where it is longer than asked, the shortest of several.
+    """Measures the RTT; if it is longer than requested, takes the shortest of several tries.
 
-    A path that really is longer is so every time; it seems longer once where a host or the emulator
-    was not scheduled. A try in which no probe came through is no measurement.
+    A path that really is longer is so every time; it seems longer once if a host or the emulator
+    was not scheduled. A try without an arrived probe is ignored.
     """
     usual = path.rtt_ns + max(RTT_TOLERANCE_NS, round(RTT_TOLERANCE * path.rtt_ns))
     found: list[int] = []
@@ -172,7 +172,7 @@ def _round_trip(here: socket.socket, there: socket.socket, path: _Asked) -> int 
 
 
 def _own_times_ns(path: _Asked) -> list[int]:
-    """What a probe takes to leave at the rate of each way: not part of the path's delay."""
+    """Returns the serialisation time of a probe each way, which is not part of the path's delay."""
     size = max(FRAME_HEADER_BYTES + PROBE_PAYLOAD_BYTES, path.least_frame_bytes)
     rates = (path.rate_bit_s, path.back_bit_s)
     return [round((size + path.overhead_bytes) * 8e9 / rate) if rate else 0 for rate in rates]
@@ -181,11 +181,11 @@ def _own_times_ns(path: _Asked) -> list[int]:
 def _both_ways(
     here: socket.socket, there: socket.socket, path: _Asked
 ) -> tuple[int | None, int | None]:
-    """Median nanoseconds each way from handing over a small datagram to its arrival."""
-    # No probe may queue behind the one before, and those of the two ways take turns.
+    """Returns the median nanoseconds each way from sending a small datagram to its arrival."""
+    # No probe may queue behind an earlier one, and the two directions alternate.
     gap_s = max(PROBE_GAP_S, 2e-9 * max(_own_times_ns(path))) / 2
     ways = ((here, there), (there, here))
-    base = time.time_ns()  # what tells these probes from earlier ones that come late
+    base = time.time_ns()  # distinguishes these probes from late earlier ones
     sent: dict[int, int] = {}
     for number in range(2 * PROBES):
         sender, receiver = ways[number % 2]
@@ -212,7 +212,7 @@ def _both_ways(
 def _settled_rate(
     sender: socket.socket, receiver: socket.socket, far: HostSpec, path: _Asked
 ) -> float | None:
-    """The rate; where it is not as asked, the nearest of several.
+    """Measures the rate; if it is not as requested, takes the nearest of several tries.
 
     A link that really differs does so every time; a sender that was not scheduled, only once.
     """
@@ -230,7 +230,7 @@ def _settled_rate(
 def _rate(
     sender: socket.socket, receiver: socket.socket, far: HostSpec, path: _Asked
 ) -> float | None:
-    """Frame bits per second of full frames while the link's queue is never empty."""
+    """Measures frame bits per second of full frames while the link's queue is never empty."""
     asked = path.rate_bit_s or 0.0
     datagrams.cut_into_frames(sender)
     frames = max(TRAIN_PARTS + 1, int(asked * TRAIN_S / (8 * path.full_frame_bytes)))
@@ -244,11 +244,11 @@ def _measure_train_rate(
 ) -> float | None:
     """Measures the rate by the arrival times of frames that were sent at once and queued.
 
-    The median over parts, so that a late moment of the emulator spoils only one of them.
+    Takes the median over parts, so that a delay of the emulator spoils only one part.
     """
     for first in range(0, frames, FRAMES_PER_CALL):
         count = min(FRAMES_PER_CALL, frames - first)
-        # What is sent late leaves a gap between two parts at the most.
+        # A late call leaves a gap between two parts at most.
         datagrams.send_frames(sender, count, receiver, TRAIN_S)
     line_s = frames * path.full_frame_bytes * 8 / (path.rate_bit_s or 1.0)
     limit = time.monotonic() + path.rtt_ns / 1e9 + 2 * line_s + 0.5
@@ -278,7 +278,7 @@ def _measure_overload_rate(
         now = time.monotonic() - start
         if bursts * burst_s <= now:
             datagrams.send_frames(sender, FRAMES_PER_CALL, receiver)
-            # What could not be sent in time is not made up for: the queue holds enough.
+            # Missed bursts are skipped: the queue has enough frames.
             bursts = max(bursts, int(now / burst_s)) + 1
         elif now >= first_s + OVERLOAD_S * len(readings):
             received = counters.received_bytes(far)
@@ -286,5 +286,5 @@ def _measure_overload_rate(
     (begin, before), (end, after) = readings
     on_line = path.full_frame_bytes / FULL_FRAME_BYTES
     rate = (after - before) * on_line * 8 / (end - begin)
-    # Below this the sender was not run often enough to fill the link.
+    # Below this, the sender was not scheduled often enough to fill the link.
     return rate if rate >= PLAUSIBLE_SHARE * asked else None

@@ -1,4 +1,4 @@
-"""What an experiment file says of emulated hosts on this machine: nothing, all is as described."""
+"""The settings of an experiment file for emulated hosts on this machine: none but the kind."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class Settings(settings.Settings):
     """Namespaces with emulated links."""
 
     shapes_links: ClassVar[bool] = True
-    one_at_a_time: ClassVar[bool] = True  # runs beside each other would take each other's cores
+    one_at_a_time: ClassVar[bool] = True  # concurrent runs would compete for cores
 
     kind: Literal["namespaces"] = "namespaces"
 
     def recorded(self) -> dict[str, Any] | None:
-        """Nothing: run.json has the links."""
+        """Returns None: run.json already has the links."""
         return None

@@ -1,4 +1,4 @@
-"""Reads the TCP connections of a host from the kernel, with the buffers that it granted."""
+"""Reads the TCP connections of a host from the kernel, with their actual buffer sizes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Connection:
 
 
 def connections(host: HostSpec) -> list[Connection]:
-    """Established TCP connections of a host on the experiment network."""
+    """Returns the established TCP connections of a host on the experiment network."""
     with (
         kernel.network_namespace(host.namespace),
         socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag,
@@ -49,7 +49,7 @@ def connections(host: HostSpec) -> list[Connection]:
         )
         diag.send(header + body)
         found = list(_messages(diag))
-    own = host.address  # ranks of one host speak over loopback, which has no limits
+    own = host.address  # ranks of one host communicate over loopback, which is not emulated
     return [item for item in found if item.local[0] == own != item.remote[0]]
 
 

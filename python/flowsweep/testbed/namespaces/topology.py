@@ -4,7 +4,7 @@
     host:   exp0 (10.77.<site>.<host>) -- bridge of its site, in namespace `wan`
     wan:    br-<site> -- up-<site> = wan-<site> -- emulator
 
-Hosts of one site meet in their bridge; the emulator sees only frames between sites.
+Hosts of a site share a bridge; the emulator sees only frames between sites.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from flowsweep.testbed.spec import (
 from flowsweep.testbed.tools import Batch, batch
 
 SYSCTL = Path("/proc/sys")
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - an own one is mounted there
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a private one is mounted there
 
 
 def build(spec: Spec) -> None:
-    """Builds all up to addresses and routes; leaves no process running."""
+    """Builds everything up to addresses and routes; leaves no process running."""
     _private_state(spec)
     for name in [specs.WAN, *(host.name for host in spec.hosts)]:
         kernel.create_network_namespace(specs.NETNS / name)
@@ -59,15 +59,15 @@ def build(spec: Spec) -> None:
 
 
 def _private_state(spec: Spec) -> None:
-    """An own /run and /etc/hosts, seen by nobody outside."""
+    """Mounts a private /run, /dev/shm and /etc/hosts, which are invisible outside."""
     kernel.mount("none", Path("/"), flags=kernel.MS_REC | kernel.MS_PRIVATE)
     with _folder_in_sight(Path(spec.folder), (specs.STATE, SHARED_MEMORY)):
         kernel.mount("tmpfs", specs.STATE, "tmpfs", options="mode=755")
-        # A killed MPI leaves files there; an own file system removes them with the testbed.
+        # A killed MPI leaves files there; a private file system removes them with the testbed.
         kernel.mount("tmpfs", SHARED_MEMORY, "tmpfs")
     for folder in (specs.NETNS, specs.HOST_NAMES, specs.SCRIPTS, specs.LOGS, specs.STATE / "t"):
         folder.mkdir()
-    # Names mean the experiment network, for whatever a user starts: all else goes by address.
+    # A user's program that uses host names gets the experiment network; our tools use addresses.
     names = specs.STATE / "hosts"
     lines = ["127.0.0.1 localhost", f"{specs.HUB_ADDRESS} hub"]
     lines += [f"{host.address} {host.name}" for host in spec.hosts]
@@ -78,7 +78,7 @@ def _private_state(spec: Spec) -> None:
 
 @contextlib.contextmanager
 def _folder_in_sight(folder: Path, covered: Sequence[Path]) -> Iterator[None]:
-    """Keeps the folder of the run in sight where a mount covers it."""
+    """Keeps the folder of the run visible where a mount covers it."""
     folder = folder.resolve()
     if not any(folder.is_relative_to(place) for place in covered):
         yield
@@ -101,9 +101,9 @@ def _no_ipv6() -> None:
 
 
 def _no_firewall() -> None:
-    """Hides frames in bridges from iptables: no rule drops one, and each costs less.
+    """Hides bridged frames from iptables: no rule drops a frame, and each frame costs less.
 
-    Where the module br_netfilter is not loaded, there is nothing to switch off.
+    Without the module br_netfilter there is nothing to switch off.
     """
     for name in ("iptables", "ip6tables", "arptables"):
         path = SYSCTL / f"net/bridge/bridge-nf-call-{name}"
@@ -147,7 +147,7 @@ def _experiment(spec: Spec) -> None:
             create.append(f"link add x-{host.name} type veth {peer}")
             ports.append(f"link set x-{host.name} master {bridge} up")
         for host in spec.hosts:
-            # Every bridge knows every host: no frame is flooded to a capture it is not for.
+            # Every bridge knows every host, so no frame is flooded into another host's capture.
             port = f"x-{host.name}" if host.site == site else uplink
             forwarding.append(f"fdb add {host.mac} dev {port} master static")
     with kernel.network_namespace(specs.NETNS / specs.WAN):
@@ -170,7 +170,7 @@ def _addresses(spec: Spec, host: HostSpec) -> Batch:
         f"link set {EXPERIMENT_INTERFACE} up",
     ]
     lines += [
-        # Known for ever: no ARP in the captures.
+        # Permanent neighbours keep ARP out of the captures.
         f"neigh add {other.address} lladdr {other.mac} dev {EXPERIMENT_INTERFACE} nud permanent"
         for other in spec.hosts
         if other is not host
@@ -181,7 +181,7 @@ def _addresses(spec: Spec, host: HostSpec) -> Batch:
 
 
 def _settings(spec: Spec) -> None:
-    # `ping` without rights; only groups that exist in this user namespace are allowed.
+    # `ping` without privileges; only groups of this user namespace are accepted.
     groups = {"ping_group_range": f"{os.getgid()} {os.getgid()}"}
     settings = ALWAYS | groups | spec.asked_settings
     for name, value in settings.items():
@@ -189,9 +189,9 @@ def _settings(spec: Spec) -> None:
 
 
 def tcp_settings(spec: Spec, host: HostSpec, *, by_route: bool) -> dict[str, str]:
-    """What TCP of a host really uses: [least default most] bytes of buffers, and the rest.
+    """Returns the actual TCP settings of a host; buffers as "least default most" in bytes.
 
-    by_route: the congestion control that was asked for is in its routes.
+    by_route: the host's routes set the requested congestion control.
     """
     names = ("tcp_congestion_control", "tcp_rmem", "tcp_wmem", "tcp_slow_start_after_idle")
     with kernel.network_namespace(host.namespace):

@@ -1,8 +1,8 @@
-"""Decides by the counters of a run whether it is valid, or must not be used.
+"""Decides by the counters of a run whether it is valid.
 
-The chain that must close, for each site: frames that its hosts sent or received at
-their interfaces = frames in their captures; what left through the uplink = what the
-emulator received; what came in through it = what the emulator delivered.
+For each site, these counts must be equal: frames that hosts sent or received at their
+interfaces = frames in their captures; frames that left through the uplink = frames that the
+emulator received; frames that came in through it = frames that the emulator delivered.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from flowsweep.testbed.spec import Spec
 
 
-# What daemons of MPI say to each other at the start and end of a program is less.
+# MPI's daemons exchange less than this at the start and end of a program.
 LEAST_BYPASS_BYTES, BYPASS_SHARE = 1_000_000, 0.1
 IDLE_FLOOR_NS = 1_000_000
 IDLE_SHARE = 0.1
-NONE_IDLE = 0.03  # below this share of the time: some of it passes between two programs
-LEAST_WATCHED_S = 0.25  # the kernel counts the use of cores in steps of milliseconds
+NONE_IDLE = 0.03  # a smaller idle share means that no core was idle, apart from switches
+LEAST_WATCHED_S = 0.25  # the kernel counts CPU time in steps of milliseconds
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that was counted between the start and the end of the captures."""
+    """All counts between the start and the end of the captures."""
 
     frames: Frames
     received: NetworkBytes  # by all hosts
@@ -40,12 +40,12 @@ class Evidence:
     manifests: dict[str, dict[str, Any]]
     quiet: bool
     machine: dict[str, Any]  # see `watch.Watch.record`
-    rtt_before_ns: list[int | None]  # of each link, idle; None where no probe came through
+    rtt_before_ns: list[int | None]  # of each idle link; None if no probe arrived
     rtt_after_ns: list[int | None]
 
 
 def faults(spec: Spec, evidence: Evidence) -> list[str]:
-    """Why the run must not be used; empty if nothing is wrong."""
+    """Returns why the run must not be used; empty if nothing is wrong."""
     return [
         *_capture_faults(spec, evidence),
         *_path_faults(spec, evidence),
@@ -105,16 +105,16 @@ def _path_faults(spec: Spec, evidence: Evidence) -> list[str]:
         f"emulator, {link.from_site} to {link.to_site}: {link.received} received, "
         f"{link.duplicated} duplicated, {link.delivered} delivered, {link.dropped} dropped"
         for link in link_balance.balances(evidence.emulator)
-        # Nothing is on its way any more: what the emulator still counts so was lost, too.
+        # No frame is in flight any more: frames that the emulator still counts so are lost, too.
         if link.unexplained + link.in_flight
     ]
     return found
 
 
 def _bypass_faults(spec: Spec, evidence: Evidence) -> list[str]:
-    """The program used the network on which it is controlled, which nothing emulates."""
-    # Where we start mpirun, its options keep messages off that network, and what ranks print
-    # crosses it.
+    """Returns a fault if the program used the management network, which is not emulated."""
+    # If we start mpirun, its options keep messages off that network, and the output of ranks
+    # does cross it.
     if spec.start == "mpirun" or spec.beside is not None:
         return []
     links, beside = evidence.received
@@ -129,7 +129,7 @@ def _bypass_faults(spec: Spec, evidence: Evidence) -> list[str]:
 
 
 def _growth(evidence: Evidence, end: str, site: str, counter: str) -> int:
-    """How much a counter grew, over all links from or to a site."""
+    """Returns how much a counter grew, over all links from or to a site."""
 
     def total(stats: dict[str, Any]) -> int:
         return sum(int(link[counter]) for link in stats["links"] if link[end] == site)
@@ -138,7 +138,7 @@ def _growth(evidence: Evidence, end: str, site: str, counter: str) -> int:
 
 
 def since(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """The emulator's record without what its links carried before; the rest is as at the end."""
+    """Returns the final emulator record, with link counters only of the time after `before`."""
     links = []
     for old, new in zip(before["links"], after["links"], strict=True):
         counted = ("received", "delivered", "dropped", "duplicated", "jitter_", "order_")
@@ -164,14 +164,14 @@ def _emulator_faults(spec: Spec, evidence: Evidence) -> list[str]:
 
 
 def _machine_faults(spec: Spec, evidence: Evidence) -> list[str]:
-    """What other programs took; what the program itself waits for is part of its result."""
+    """Returns faults for CPU time that others took; the program's own waits are its result."""
     if evidence.machine["watched_s"] < LEAST_WATCHED_S:
         return []
     found, limits = [], spec.limits
     others, stolen = evidence.machine["other_programs"], evidence.machine["stolen"]
     limit, setting = limits.other_programs, "limits.other_programs"
     if evidence.machine["idle"] < NONE_IDLE and others > limit / 2 and limit < 1:
-        # What others used was taken from the run, which got less than it wanted.
+        # Without an idle core, the run lost all time that other programs used.
         limit, setting = limit / 2, f"half of {setting}, as no core was idle"
     if others + stolen > limit:
         machines = f", other virtual machines {100 * stolen:.0f} %" if stolen >= 0.005 else ""
@@ -189,7 +189,7 @@ def _machine_faults(spec: Spec, evidence: Evidence) -> list[str]:
 
 
 def _setting_faults(spec: Spec, evidence: Evidence) -> list[str]:
-    """TCP on the wire was not what was asked for."""
+    """Returns faults if the connections' TCP was not as requested."""
     found = []
     for direction, sizes in evidence.machine["socket_buffers"].items():
         wrong = [size for size in sizes.values() if size != spec.buffer_bytes]
@@ -204,7 +204,7 @@ def _setting_faults(spec: Spec, evidence: Evidence) -> list[str]:
 
 
 def _idle_faults(spec: Spec, evidence: Evidence) -> list[str]:
-    """The idle path after the run is not that before it."""
+    """Returns faults if the idle path after the run differs from the one before."""
     if spec.schedule:
         return []
     found = []

@@ -1,4 +1,4 @@
-"""Watches what a running program gets from the machine: cores, and socket buffers."""
+"""Watches what a running program gets from the machine: CPU time and socket buffers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 PROC = Path("/proc")
 PRESSURE = PROC / "pressure/cpu"
-# In the environment of what is watched: given by mpirun, or by `launch` without one.
-BESIDE_MARK = b"FLOWSWEEP_BESIDE"  # of a process of what runs beside it
+# Environment variables of watched ranks, set by mpirun, or by `program` without mpirun.
+BESIDE_MARK = b"FLOWSWEEP_BESIDE"  # marks processes of the program beside the run's own
 MARKS = (b"\0PMIX_RANK=", b"\0FLOWSWEEP_RANK=")
 
 
 @dataclass
 class _Process:
-    """A rank: counters of its main thread. Times in ns; `seen_ns` is when it was found."""
+    """Counters of a rank's main thread. Times in ns; `seen_ns` is when the rank was found."""
 
     rank: int
     seen_ns: int
@@ -37,10 +37,10 @@ class _Process:
 
 @dataclass(frozen=True)
 class _CpuTime:
-    """Clock ticks (1/100 s) since the start of the machine, over all cores.
+    """Clock ticks (1/100 s) since boot, over all cores.
 
-    `ours`: of every process of these namespaces, with those that have ended. `stolen`: wanted here,
-    and given to other virtual machines by the host of this one.
+    `ours`: of all processes of these namespaces, including ended ones. `stolen`: wanted here, but
+    given to other virtual machines by the host of this one.
     """
 
     whole: int
@@ -58,13 +58,13 @@ class _CpuTime:
             if entry.name.isdigit():
                 with contextlib.suppress(OSError):
                     text = (entry / "stat").read_text(errors="replace")
-                    # own and waited-for children's, user and system
+                    # user and system time of the process and of its reaped children
                     ours += sum(map(int, text[text.rindex(")") + 2 :].split()[11:15]))
         return cls(sum(cores), sum(cores) - idle - stolen, ours, stolen)
 
 
 class Watch:
-    """Samples the program while it runs; cheaply, as it runs on the same cores."""
+    """Samples the running program; cheaply, as both share the cores."""
 
     def __init__(self, spec: Spec) -> None:
         self._bed = spec
@@ -78,7 +78,7 @@ class Watch:
         self._controls: set[str] = set()
 
     def look(self) -> None:
-        """One sample. Once there are connections, they are looked at ever more rarely."""
+        """Takes one sample; once there are connections, looks at sockets ever less often."""
         self._looks += 1
         if len(self._ranks) < len(self._bed.ranks):
             self._find_ranks()
@@ -102,7 +102,7 @@ class Watch:
 
     def _look_at_sockets(self) -> None:
         for host in self._bed.hosts:
-            # What the kernel cannot report now is seen at the next look.
+            # The next look reads what the kernel cannot report now.
             with contextlib.suppress(OSError):
                 for found in sockets.connections(host):
                     self._buffers["receive"].append(found.receive_buffer)
@@ -110,7 +110,7 @@ class Watch:
                     self._controls.add(found.congestion_control)
 
     def record(self) -> dict[str, Any]:
-        """What was seen, for run.json. Shares are of the time of the program."""
+        """Returns the observations for run.json. Shares are of the time of the program."""
         now = time.monotonic_ns()
         after = cpu_pressure_us()
         cpu = _CpuTime.now()
@@ -150,9 +150,9 @@ class Watch:
 
 
 def cpu_pressure_us() -> int | None:
-    """Microseconds in which at least one process waited for a core, since the start of the machine.
+    """Returns the microseconds since boot in which at least one process waited for a core.
 
-    Counts the whole machine (Documentation/accounting/psi.rst); None where the kernel has no PSI.
+    Covers the whole machine (Documentation/accounting/psi.rst); None if the kernel has no PSI.
     """
     try:
         some = PRESSURE.read_text().splitlines()[0]
@@ -177,7 +177,7 @@ def _rank(entry: Path) -> int | None:
 
 
 def _sample(pid: int, process: _Process) -> None:
-    """The counters now; those of a process that has ended stay as they were."""
+    """Reads the current counters; those of an ended process keep their last values."""
     try:
         status = (PROC / str(pid) / "status").read_text(errors="replace")
         schedule = (PROC / str(pid) / "schedstat").read_text().split()
@@ -194,6 +194,6 @@ def _sample(pid: int, process: _Process) -> None:
 
 
 def _waited_share(process: _Process) -> float:
-    """The share of its time in which it could have run and had no core."""
+    """Returns the share of a process's time in which it was runnable and had no core."""
     span = process.last_ns - process.seen_ns
     return (process.waited_ns - process.first_waited_ns) / span if span > 0 else 0.0

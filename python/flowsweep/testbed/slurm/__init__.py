@@ -1,5 +1,5 @@
-"""Runs in an allocation of Slurm: its nodes are the hosts, in the order in which Slurm lists them.
+"""Makes runs in a Slurm allocation, whose nodes are the hosts, in the order of Slurm's list.
 
-`allocation` knows the nodes and starts commands on them by `srun`; `links` makes links between
-them where that was asked for. All else is as on any machines: see `testbed.machines`.
+`allocation` finds the nodes and starts commands on them by `srun`; `links` makes links between
+them on request. All else is as on any machines: see `testbed.machines`.
 """

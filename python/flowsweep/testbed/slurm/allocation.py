@@ -1,4 +1,4 @@
-"""The nodes of the Slurm job that we are in, and commands on them by `srun`."""
+"""Finds the nodes of the current Slurm job, and runs commands on them by `srun`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ANSWER_LIMIT_S = 20.0
 ASK_LIMIT_S = 60.0  # the controller may be busy
-SLOTS = 1024  # more ranks than any node gets; how many there are is our matter
+SLOTS = 1024  # more ranks than any node gets: flowsweep limits the number, not Slurm
 KEPT = ("SLURM_JOB_ID", "SLURM_CONF")
 PORTS = r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$"
 ADDRESS = re.compile(r"^[0-9]+: (\S+) +inet ([0-9.]+/[0-9]+) ", re.MULTILINE)
@@ -27,16 +27,16 @@ ADDRESS = re.compile(r"^[0-9]+: (\S+) +inet ([0-9.]+/[0-9]+) ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Node:
-    """A node that answers, and its IPv4 addresses with the length of their network, as `ip` has."""
+    """A node that answers, and its IPv4 addresses with prefix length, from `ip`."""
 
     name: str
     addresses: list[ipaddress.IPv4Interface]
 
     def address_in(self, network: str | None) -> str:
-        """Its address on a network; None: the one of its name.
+        """Returns its address on a network; for None, the address of its name.
 
         Raises:
-            FlowsweepError: It has none there.
+            FlowsweepError: It has no address there.
         """
         if network is None:
             return _resolve_address(self.name)
@@ -53,15 +53,15 @@ class Node:
         )
 
     def own_network(self) -> str | None:
-        """That of the address of its name; None if none of its interfaces has it."""
+        """Returns the network of its name's address; None if no interface has that address."""
         own = _resolve_address(self.name)
         return next((str(one.network) for one in self.addresses if str(one.ip) == own), None)
 
 
 class Allocation:
-    """The job `number`, and its nodes in the order of their names.
+    """The job `number`, and its nodes in the order of Slurm's list.
 
-    `control`: the network in which the daemons of mpirun meet; None: it chooses.
+    `control`: the network that mpirun's daemons use; None: mpirun chooses.
     """
 
     expected = "a node that `srun` reaches"
@@ -74,10 +74,10 @@ class Allocation:
 
     @classmethod
     def current(cls) -> Allocation:
-        """The job that we are part of.
+        """Returns the current job.
 
         Raises:
-            FlowsweepError: There is none, or it has ended.
+            FlowsweepError: There is no job, or it has ended.
         """
         number = os.environ.get("SLURM_JOB_ID", "")
         if not number.isdigit():
@@ -92,9 +92,9 @@ class Allocation:
         return cls(number, _run_slurm(["scontrol", "show", "hostnames", listed]).split())
 
     def srun(self, node: str, words: list[str]) -> list[str]:
-        """What starts a command on a node, beside all else that runs there.
+        """Returns the words that start a command on a node, concurrently with other steps.
 
-        What else a step around us says of itself would be taken for what this one shall be.
+        srun would take variables of the surrounding job step as options, so they are unset.
         """
         stale = [name for name in os.environ if name.startswith("SLURM_") and name not in KEPT]
         return [
@@ -104,7 +104,7 @@ class Allocation:
         ]
 
     def answering(self) -> list[Node]:
-        """Its nodes without those that do not answer."""
+        """Returns the nodes that answer."""
         found = list(ThreadPoolExecutor(len(self.nodes)).map(self._ask, self.nodes))
         return [node for node in found if node is not None]
 
@@ -144,14 +144,14 @@ class Allocation:
         return f"not ({' or '.join(words)})" if words else ""
 
     def remedy(self, machine: MachineSpec) -> str:
-        """Where Slurm explains it, and how the sweep goes on."""
+        """Says where Slurm explains the failure, and how the sweep goes on."""
         return (
             f"scontrol show node {machine.login} shows why; submit the sweep again, "
             f"with --exclude={machine.login} if it stays so: finished runs are kept"
         )
 
     def mpirun(self, words: list[str]) -> list[str]:
-        """With the variables of the job as they are in a batch script: daemons start by `srun`."""
+        """Adds the job's variables as in a batch script, so that daemons start by `srun`."""
         count = len(self.nodes)
         listed = ",".join(self.nodes)
         exported = {
@@ -166,7 +166,7 @@ class Allocation:
             "PRTE_MCA_plm_slurm_args": "--overlap --mem=0 --mpi=none",
         }
         stale = [name for name in os.environ if name.startswith("SLURM_") and name not in KEPT]
-        # What daemons send each other is no part of the experiment.
+        # Messages between daemons are not part of the experiment.
         apart = [("--prtemca", "prte_if_include", self.control)] if self.control else []
         return [
             *("env", *(f"--unset={name}" for name in stale)),

@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 
 class NodeLostError(TransientError):
-    """A node went away in mid-run: what is left of the run does not count."""
+    """A node disappeared in mid-run: the rest of the run is invalid."""
 
     in_program = True
 
 
 @dataclass
 class Together:
-    """The nodes of an allocation while one run uses them."""
+    """The nodes of an allocation during one run."""
 
     lock: int
     allocation: Allocation
 
     def run(self, spec: Spec, say: Callable[[str], None]) -> RunResult:
-        """One run by steps of the job."""
+        """Makes one run by steps of the job."""
         del say
         described = cast("SlurmSpec", spec)
         made = None
@@ -58,16 +58,16 @@ class Slurm:
     """Makes runs on nodes: see `machines`."""
 
     def session(self, run: Run, ahead: Session | None) -> Session:
-        """Jobs beside each other have nodes of their own: each has a lock of its own."""
+        """Opens a session with a lock for this job alone: concurrent jobs have separate nodes."""
         del run, ahead
         allocation = Allocation.current()
         return Together(lock.open_file(f"slurm-{allocation.number}"), allocation)
 
     def describe(self, spec: Spec, run: Run) -> Spec:
-        """With the nodes that answer now, in their order; one that is left over has the emulator.
+        """Adds the nodes that answer now, in order; a spare node gets the emulator.
 
         Raises:
-            FlowsweepError: They are too few.
+            FlowsweepError: There are too few nodes.
         """
         settings = cast("Settings", run.experiment.testbed)
         allocation = Allocation.current()
@@ -107,11 +107,11 @@ class Slurm:
         )
 
     def python_on_host(self, run: Run, program: Path) -> list[str]:
-        """Where the settings say that Python and the workloads are there."""
+        """Returns the words with the paths that the settings give for Python and workloads."""
         return cast("Settings", run.experiment.testbed).python_there(program)
 
     def warnings(self, runs: Sequence[Run]) -> list[str]:
-        """What those nodes can do is known when they are asked, in each run."""
+        """Returns nothing: each run finds out what its nodes can do."""
         del runs
         return []
 

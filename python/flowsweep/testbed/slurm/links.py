@@ -1,13 +1,13 @@
-"""Links between nodes: a network on top of theirs, with an emulator between the sites.
+"""Makes links between nodes: an overlay network, with an emulator between the sites.
 
     host    exp0 ..... every frame to a host of its own site: straight to that node
                  ..... every other frame: to the node of the emulator
     there   wan-west, wan-east ..... flowsweep-wan forwards from one to the other
        or   vx-west, vx-east ....... in the bridges and disciplines of `testbed.netem`
 
-`exp0`, `wan-<site>` and `vx-<site>` are ends of VXLAN tunnels (RFC 7348): a number for each site,
-and two ports, so that a node can be host and have the emulator. The placement is known beforehand:
-nothing is flooded or learned, so captures hold what the program sends and nothing else.
+`exp0`, `wan-<site>` and `vx-<site>` are ends of VXLAN tunnels (RFC 7348): a VNI for each site, and
+two ports, so that a node can be a host and also run the emulator. The location of every host is
+known in advance, so nothing is flooded or learned, and captures contain only the program's traffic.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from flowsweep.testbed.slurm.spec import SlurmSpec
     from flowsweep.testbed.spec import Spec
 
-HOST_PORT, EMULATOR_PORT = 24789, 24790  # of UDP; 4789, the assigned one, may be in use there
-FIRST_NUMBER = 7700  # of the sites' networks
+HOST_PORT, EMULATOR_PORT = 24789, 24790  # UDP; the assigned port, 4789, may be in use there
+FIRST_NUMBER = 7700  # VNI of the first site
 SCRIPT = Path(__file__).with_name("links.sh")
 QUIET_LIMIT_S = 5.0
 
@@ -45,12 +45,12 @@ def _numbers(spec: Spec) -> dict[str, int]:
 
 
 def overlay(spec: Spec, machines: list[MachineSpec], emulator: str) -> list[MachineSpec]:
-    """The machines with the experiment's own addresses, and the instructions for their keepers.
+    """Returns the machines with the experiment's addresses and the instructions for their keepers.
 
     Args:
-        spec: Hosts, their sites, and the addresses that they get.
-        machines: With the addresses that they have.
-        emulator: The address that its node has.
+        spec: Hosts, their sites, and their new addresses.
+        machines: The machines with their existing addresses.
+        emulator: The existing address of its node.
     """
     unable = netem.find_unable(spec)
     if spec.backend == "netem" and unable:
@@ -92,14 +92,14 @@ def overlay(spec: Spec, machines: list[MachineSpec], emulator: str) -> list[Mach
 def between(
     spec: SlurmSpec, reach: Reach, node: str, address: str
 ) -> Callable[[list[Machine]], Links]:
-    """The links of a run, when its machines are there: the emulator is on `node`."""
+    """Returns a function that makes the links of a run from its machines, emulated on `node`."""
     folder = spec.machines[0].folder
     there = MachineSpec(name="wan", login=node, address=address, interface=None, folder=folder)
     return lambda machines: Emulated(spec, Machine(there, reach, sudo=spec.sudo), machines)
 
 
 class Emulated:
-    """Netem or flowsweep-wan on a node: see `machines.reach.Links`."""
+    """netem or flowsweep-wan on a node: see `machines.reach.Links`."""
 
     def __init__(self, spec: SlurmSpec, node: Machine, machines: list[Machine]) -> None:
         self._bed = spec
@@ -108,7 +108,7 @@ class Emulated:
         self._backend = ""
 
     def start(self) -> None:
-        """Puts the emulator on its node, starts it, and lets it see where each host is."""
+        """Copies the emulator to its node, starts it, and lets it learn where each host is."""
         node = self._node
         data = launch.program_path("flowsweep-wan").read_bytes()
         node.run(shlex.join(["sh", "-s", "--", "--prepare", node.folder]), keeper.script())
@@ -147,11 +147,11 @@ class Emulated:
                 machine.run(f"ping -c 1 -W 2 {spec.at(site)[0].address} || true")
 
     def check_alive(self) -> None:
-        """As of any machine."""
+        """Raises if the emulator has ended."""
         self._node.check_alive()
 
     def stop(self) -> dict[str, Any]:
-        """Its statistics, when what is on its way had time to arrive."""
+        """Stops the emulator when frames in flight have had time to arrive; returns its record."""
         time.sleep(
             min(QUIET_LIMIT_S, 0.05 + 1.5e-9 * self._bed.longest_rtt_ns + self._bed.longest_drain_s)
         )
@@ -165,7 +165,7 @@ class Emulated:
         }
 
     def _why(self) -> str:
-        """Why it is not netem, where that is not what was asked for."""
+        """Returns why the backend is not netem, unless the experiment demands flowsweep-wan."""
         if self._backend == "netem" or self._bed.backend == "flowsweep-wan":
             return ""
         unable = netem.find_unable(self._bed)
@@ -184,12 +184,12 @@ class Emulated:
         return self._node.run(f"cat {self._node.folder}/{name}").decode()
 
     def leave(self) -> None:
-        """Its tunnels go with it."""
+        """Ends the emulator, which removes its tunnels."""
         self._node.leave()
 
 
 def batches(spec: Spec) -> dict[str, str]:
-    """By file, the commands for `ip`, `bridge` and `tc` where netem makes the links."""
+    """Returns by file the commands for `ip`, `bridge` and `tc` with which netem makes the links."""
     ip = []
     for site in spec.sites:
         ip += [
@@ -199,7 +199,7 @@ def batches(spec: Spec) -> dict[str, str]:
             f"link set br-{site} up",
         ]
     core, between = netem.bridge_commands(spec)
-    # Told beforehand here too: no frame goes where it is not for.
+    # Static entries here, too: no frame is flooded to another host.
     near = [f"fdb add {host.mac} dev vx-{host.site} master static" for host in spec.hosts]
     lines = {
         "netem.ip": ip + core,

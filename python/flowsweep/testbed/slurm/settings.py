@@ -1,4 +1,4 @@
-"""What an experiment file says of the nodes of a Slurm allocation."""
+"""The settings of an experiment file for the nodes of a Slurm allocation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flowsweep.testbed.machines import settings
 class Settings(settings.Settings):
     """Which of their networks is captured, and whether links are made between them."""
 
-    one_at_a_time: ClassVar[bool] = False  # each allocation has a lock of its own
+    one_at_a_time: ClassVar[bool] = False  # each allocation has its own lock
 
     kind: Literal["slurm"] = "slurm"
     network: str | None = Field(
@@ -30,12 +30,12 @@ class Settings(settings.Settings):
     )
 
     @property
-    def shapes_links(self) -> bool:  # type: ignore[override] # of all other kinds it is known
-        """If it is asked to."""
+    def shapes_links(self) -> bool:  # type: ignore[override] # a constant in all other kinds
+        """Whether links are emulated, which is a setting."""
         return self.emulate
 
     def check(self, hosts: Iterable[str], axes: Mapping[str, Iterable[str]]) -> None:
-        """No axis is one of links, unless these are made."""
+        """Raises if an axis changes links that are not emulated."""
         del hosts
         if not self.emulate:
             settings.check_axes(self.kind, axes, "; or `emulate: true`, with root on the nodes")

@@ -9,10 +9,10 @@ from flowsweep.testbed.machines.spec import MachinesSpec
 
 @dataclass(frozen=True)
 class SlurmSpec(MachinesSpec):
-    """With what only Slurm has.
+    """A description with fields that only Slurm has.
 
-    `control`: see `Allocation`. `emulator`: its node, and that node's address; None: links are what
-    they are.
+    `control`: see `Allocation`. `emulator`: its node, and that node's address; None: links are the
+    existing network.
     """
 
     control: str | None = None

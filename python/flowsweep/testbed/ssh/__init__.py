@@ -1,1 +1,1 @@
-"""A run on machines that ssh reaches without a password: see `testbed.machines`."""
+"""Makes runs on machines that ssh reaches without a password: see `testbed.machines`."""

@@ -1,4 +1,4 @@
-"""The kind `ssh`: hosts are machines, links are what they are."""
+"""The kind `ssh`: hosts are machines, links are the existing network."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def _settings(run: Run) -> Settings:
 
 @dataclass
 class Together:
-    """The machines of an experiment while one run uses them."""
+    """The machines of an experiment during one run."""
 
     lock: int
 
     def run(self, spec: Spec, say: Callable[[str], None]) -> RunResult:
-        """One run over ssh."""
+        """Makes one run over ssh."""
         del say
         described = cast("SshSpec", spec)
         return make.run(described, lambda folder: reach.Ssh(described.ssh_options, folder))
@@ -43,13 +43,13 @@ class Ssh:
     """Makes runs on machines that ssh reaches: see `machines.make`."""
 
     def session(self, run: Run, ahead: Session | None) -> Session:
-        """Runs on other machines may go on at the same time: each group has a lock of its own."""
+        """Opens a session that locks this set of machines: runs on others may be concurrent."""
         del ahead
         addresses = sorted(machine.address for machine in _settings(run).hosts.values())
         return Together(lock.open_file("-".join(addresses)))
 
     def describe(self, spec: Spec, run: Run) -> Spec:
-        """With the machines, and how they are reached and changed."""
+        """Adds the machines, and how to reach and change them."""
         settings = _settings(run)
         return SshSpec(
             **vars(spec),
@@ -70,11 +70,11 @@ class Ssh:
         )
 
     def python_on_host(self, run: Run, program: Path) -> list[str]:
-        """Where the settings say that Python and the workloads are there."""
+        """Returns the words with the paths that the settings give for Python and workloads."""
         return _settings(run).python_there(program)
 
     def warnings(self, runs: Sequence[Run]) -> list[str]:
-        """What those kernels have is known when they are asked, in each run."""
+        """Returns nothing: each run finds out what its machines' kernels have."""
         del runs
         return []
 

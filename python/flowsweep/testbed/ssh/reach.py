@@ -1,4 +1,4 @@
-"""Commands on machines by ssh, all over one connection to each."""
+"""Runs commands on machines by ssh, over one connection to each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Ssh:
-    """`options` of ssh as a person said them; `control`: a folder for its sockets."""
+    """Reaches machines by ssh. `options`: the user's; `control`: a folder for its sockets."""
 
     expected = "a machine that ssh reaches without a password"
     answer_limit_s = 60.0
@@ -22,7 +22,7 @@ class Ssh:
         shared = ["ControlMaster=auto", f"ControlPath={control}/%C", "ControlPersist=60"]
         more = ["BatchMode=yes", "ServerAliveInterval=5", "ServerAliveCountMax=3"]
         words = [word for option in [*shared, *more] for word in ("-o", option)]
-        # What the person says comes first: ssh takes the first value that it is given.
+        # The user's options come first: ssh uses the first value of an option.
         self._ssh = ["ssh", *options, *words]
 
     def words(self, machine: MachineSpec, command: str) -> list[str]:
@@ -38,15 +38,15 @@ class Ssh:
         return f"not tcp port {port[1] if port else 22}"
 
     def remedy(self, machine: MachineSpec) -> str:
-        """The same command by hand."""
+        """Returns the same command to try by hand."""
         return f"ssh {machine.login} true; testbed.sudo if it is a matter of rights"
 
     def mpirun(self, words: list[str]) -> list[str]:
-        """The same ssh for its daemons."""
+        """Makes mpirun start its daemons by the same ssh."""
         return [words[0], "--prtemca", "plm_ssh_agent", shlex.join(self._ssh), *words[1:]]
 
     def leave(self, machines: list[MachineSpec]) -> None:
-        """No connection stays."""
+        """Closes all connections."""
         for machine in machines:
             words = [*self._ssh, "-O", "exit", machine.login]
             subprocess.run(words, capture_output=True, check=False)

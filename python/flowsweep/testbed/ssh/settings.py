@@ -1,4 +1,4 @@
-"""What an experiment file says of machines that ssh reaches without a password."""
+"""The settings of an experiment file for machines that ssh reaches without a password."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Settings(settings.Settings):
     """Where the machines are, and how they are used."""
 
     shapes_links: ClassVar[bool] = False
-    one_at_a_time: ClassVar[bool] = False  # each machine has a lock of its own
+    one_at_a_time: ClassVar[bool] = False  # each set of machines has its own lock
 
     kind: Literal["ssh"] = "ssh"
     hosts: dict[str, Machine] = Field(
@@ -42,12 +42,12 @@ class Settings(settings.Settings):
     )
 
     def address_of(self, host: str) -> str | None:
-        """The machine's."""
+        """Returns the address of the host's machine."""
         machine = self.hosts.get(host)
         return machine.address if machine else None
 
     def check(self, hosts: Iterable[str], axes: Mapping[str, Iterable[str]]) -> None:
-        """Every host is a machine, and no axis is one of links, which are what they are."""
+        """Raises if a host has no machine, or if an axis changes links, which are not emulated."""
         missing = [name for name in hosts if name not in self.hosts]
         if missing:
             raise refused(

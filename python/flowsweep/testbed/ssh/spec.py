@@ -1,4 +1,4 @@
-"""The description of machines behind ssh."""
+"""The description of machines that ssh reaches."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from flowsweep.testbed.machines.spec import MachinesSpec
 
 @dataclass(frozen=True)
 class SshSpec(MachinesSpec):
-    """With how ssh is started."""
+    """A description with the options of ssh."""
 
     ssh_options: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
-"""The keeper: a shell script that runs on each machine for as long as a run lasts.
+"""The keeper: a shell script that runs on each machine during a run.
 
-Its parts beside this file are joined and sent to the machine as one text, because nothing that
-lies on the machine is trusted before it is checked.
+Its parts in this folder are joined and sent to the machine as one text, because no file on the
+machine is trusted before it was checked.
 """
 
 from __future__ import annotations

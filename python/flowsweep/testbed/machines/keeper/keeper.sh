@@ -1,15 +1,15 @@
-# One machine during one run: keeper.sh NAME FOLDER. Reads FOLDER/settings, one `key value` a line:
+# Keeps a machine during one run: keeper.sh NAME FOLDER. Reads FOLDER/settings, a `key value` a line:
 #   interface eth1 | address 10.0.0.1 | offload tso off | sysctl net.ipv4.tcp_rmem 4096 65536 65536
 #   congestion reno | capture ARGUMENTS of flowsweep-capture | filter BPF
 #   overlay 7700 24789 10.0.0.1 MAC 10.77.1.1/16 | peer MAC 10.77.1.2 10.0.0.2 24789
-# `overlay` makes the interface exp0, an end of VXLAN tunnels to the peers; it goes afterwards.
+# `overlay` creates the interface exp0, an end of VXLAN tunnels to the peers, and removes it at the end.
 # Prints `ready INTERFACE NAME`, then obeys lines from stdin: `beat`, `counters`, `tcp`, `stop`. The end
 # of stdin is `stop` too.
 #
-# keeper.sh --prepare FOLDER makes the folder or checks it, removes what an earlier run left, and
-# prints the checksum of the agent that is there.
+# keeper.sh --prepare FOLDER creates or checks the folder, removes the files of an earlier run, and
+# prints the checksum of the installed agent.
 #
-# The parts before this one have the functions: `ownership.sh`, `record.sh`, `overlay.sh`, `settings.sh`.
+# The preceding parts define the functions: `ownership.sh`, `record.sh`, `overlay.sh`, `settings.sh`.
 
 prepare() {
     rm -f -- *.pcap.zst* *.capture.json app.json serve.pid prog-*.sh
@@ -18,8 +18,8 @@ prepare() {
     exit 0
 }
 
-# What must be put back lies where only root may write, if it is root who changes it. Settings are
-# those of a network namespace.
+# If root changes settings, the record of the old ones is where only root may write. Settings belong
+# to a network namespace.
 lock_machine() {
     state=$folder/state
     [ "$me" != 0 ] || state=/run/flowsweep/net-$(stat -L -c %i /proc/self/ns/net)
@@ -36,7 +36,7 @@ lock_machine() {
             "free some space there, or name another folder with testbed.folder"
 }
 
-# Groups that are still there although their keeper was killed; only what we started.
+# Ends process groups that outlived their killed keeper; only those that we started.
 end_groups() {
     for leader in $(cat "$1" 2>/dev/null); do
         case $leader in *[!0-9]* | 0* | 1) continue ;; esac
@@ -71,7 +71,7 @@ put_back_earlier_run() {
 
 start_capture() {
     rm -f ready capture.log
-    # A session of its own; the kernel ends it when this shell is killed, where setpriv can say so.
+    # The agent gets its own session; with setpriv, the kernel ends it when this shell is killed.
     dies=
     setpriv --pdeathsig TERM true 2>/dev/null && dies="setpriv --pdeathsig TERM"
     setsid $dies "$folder/flowsweep-capture" -i "$interface" $capture \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whose files these are. A keeper may run as root, and its folder may lie where everybody may write:
+# Checks owners of files. A keeper may run as root, and its folder may be where everybody may write:
 # it uses no folder or file that anybody but root and its own user can change.
 name=$1
 folder=$2
@@ -7,21 +7,21 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 LC_ALL=C
 export PATH LC_ALL
 umask 077
-set -C # `>` makes a new file and follows no link
+set -C # `>` creates a new file and follows no link
 
-# FOUND, EXPECTED, REMEDY: in one line that flowsweep takes apart.
+# Prints FOUND, EXPECTED, REMEDY in one line that flowsweep parses.
 fail() {
     printf 'error: %s\t%s\t%s\n' "$1" "$2" "$3"
     exit 2
 }
 
 me=$(id -u)
-# Within a user namespace, root of the machine has this number.
+# The user number of the machine's root, as seen inside a user namespace.
 unmapped=$me
 read -r _ _ users </proc/self/uid_map
 case $users in '' | 4294967295) ;; *) unmapped=$(cat /proc/sys/kernel/overflowuid) ;; esac
 
-# The file belongs to root, to this user, or to the user who became root by sudo.
+# Succeeds if the file belongs to root, to this user, or to the user who became root by sudo.
 is_ours() {
     case $(stat -c %u "$1") in
     0 | "$me" | "${SUDO_UID:-$me}" | "$unmapped") return 0 ;;
@@ -29,8 +29,8 @@ is_ours() {
     return 1
 }
 
-# Why somebody else may change what has this name; nothing if nobody may. Links are judged by their
-# owner: only that of a link can change it.
+# Prints why somebody else may change this file; nothing if nobody may. For links only the owner
+# matters: nobody else can change a link.
 fault() {
     is_ours "$1" || {
         echo "$1 is of user $(stat -c %U "$1")"
@@ -40,7 +40,7 @@ fault() {
     mode=$(stat -c %a "$1")
     case $mode in
     *[2367]? | *[2367])
-        # In a sticky folder nobody can rename or remove what is not his own.
+        # In a sticky folder, only owners can rename or remove their files.
         case $mode in [1357]???) [ -d "$1" ] && return ;; esac
         echo "others may write to $1 (mode $mode)"
         ;;
@@ -49,8 +49,8 @@ fault() {
 
 elsewhere="name a folder of your own with testbed.folder, or remove that one as the user whose it is"
 
-# Makes the folder where it lacks, and every folder above it. Nobody else can put another in its
-# place then.
+# Creates the folder and its parents where they are missing, and checks them. After that, nobody else
+# can replace the folder.
 own_folder() {
     [ -n "$1" ] || return 0
     own_folder "${1%/*}"
@@ -65,7 +65,7 @@ private_folder() {
     own_folder "$1"
     [ -d "$1" ] && [ ! -L "$1" ] ||
         fail "$1 is no folder" "a folder of this user alone" "$elsewhere"
-    # Where a link is on the way: the folders above its target too.
+    # If the path has a link, check the parents of its target, too.
     own_folder "$(cd -P "$1" && pwd -P)"
     case $(stat -c %a "$1") in
     *00) ;;
@@ -77,7 +77,7 @@ private_folder() {
     esac
 }
 
-# A file that is read or started.
+# Checks a file before it is read or started.
 own_file() {
     [ -f "$1" ] && [ ! -L "$1" ] || fail "$1 is no file" "a file that flowsweep put there" "$elsewhere"
     said=$(fault "$1")

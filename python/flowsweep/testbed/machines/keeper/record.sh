@@ -1,4 +1,4 @@
-# The record of how the machine was: what can be put back, how it is noted, and how it is put back.
+# The record of the machine's state: which settings can be restored, and how to note and restore them.
 
 is_interface() {
     case $1 in '' | -* | *[!A-Za-z0-9._@:-]*) return 1 ;; esac
@@ -29,8 +29,8 @@ is_overlay() {
     [ "$1" = $OVERLAY ]
 }
 
-# One line of the record, `KIND REST`: checks it, or puts back what it says. What is not there any
-# more needs not be put back.
+# Checks or restores one line of the record, `KIND REST`. A file or interface that no longer exists
+# needs no restoring.
 sysctl_path() {
     echo "/proc/sys/net/ipv4/${1#net.ipv4.}"
 }
@@ -51,7 +51,7 @@ entry() {
         ;;
     route)
         is_route "$rest" || return 1
-        # Words: none of them can be a pattern or an option.
+        # Unquoted: no word can be a pattern or an option.
         [ "$action" = check ] || ip route change $rest 2>/dev/null ||
             ! ip -o route show | grep -qF "${rest%% dev *} dev "
         ;;
@@ -89,7 +89,7 @@ note() {
     noted="$noted
 $1 $2"
 }
-# The file, or the folder, is on the disk. Elsewhere than in GNU's, `sync` may take no names.
+# Syncs a file or folder to disk. Only GNU `sync` surely accepts names.
 synced() {
     if sync --version >/dev/null 2>&1; then sync "$1" 2>/dev/null; else sync; fi
 }

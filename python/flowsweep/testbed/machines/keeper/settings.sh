@@ -1,11 +1,11 @@
-# Settings of the machine: which there are, how they are noted, and how they are changed.
+# Finds, notes and changes the settings of the machine.
 
-# FEATURE: on, off, or nothing where the interface cannot have it.
+# FEATURE: prints on or off, with [fixed] if it cannot change; nothing if the interface lacks it.
 features() {
     ethtool -k "$interface" 2>/dev/null | sed -n 's/^'"$1"': \(on\|off\)\( \[fixed\]\)\{0,1\}$/\1\2/p'
 }
-# The route that came with the address: `ip route change` takes it back as it is printed, without
-# what only tells of the link.
+# Prints the route that came with the address in a form that `ip route change` accepts, without the
+# state of the link.
 own_route() {
     ip -o route show | grep -F " dev $interface " | grep -F " scope link src $address" |
         sed 's/ linkdown / /; s/ linkdown$//; s/ dead / /; s/ dead$//' | head -n 1
@@ -78,7 +78,7 @@ change_settings() {
             route=$(own_route)
             ip route change $route congctl "$value" 2>/dev/null
             changed=$?
-            # Only now: the kernel may just have loaded it. Without it the run is one that failed.
+            # Checks only now: the kernel may just have loaded the module. Without it, the run fails.
             there=$(cat /proc/sys/net/ipv4/tcp_available_congestion_control)
             case " $there " in
             *" $value "*)
