@@ -1,4 +1,4 @@
-"""Waiting for messages without burning a core."""
+"""Waits for messages without keeping a core busy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import select
 import time
 from pathlib import Path
 
-FULL_POLL_S = 1e-3  # until a full connection is looked at again
+FULL_POLL_S = 1e-3  # interval of checks on full connections
 RESCAN_S = 20e-3
 
 
 class Arrivals:
-    """Waits until something may have come in on a TCP connection of this process.
+    """Waits until data may have arrived on a TCP connection of this process.
 
-    MPI does not reveal its sockets, but the kernel does. A false alarm costs one look.
+    MPI does not reveal its sockets, but the kernel does. A false alarm costs one check.
     """
 
     def __init__(self) -> None:
@@ -22,9 +22,9 @@ class Arrivals:
         self._next_scan = 0.0
 
     def wait(self, limit_s: float, *, room: bool = False) -> None:
-        """Returns at an arrival, and after `limit_s` at the latest.
+        """Returns at an arrival, or after `limit_s`.
 
-        `room`: also when a full connection can take more.
+        `room`: also when a full connection can take more data.
         """
         if time.monotonic() >= self._next_scan:
             self._scan()
@@ -46,7 +46,7 @@ class Arrivals:
         return poll
 
     def _scan(self) -> None:
-        """Connections come and go while MPI works."""
+        """Updates the list of sockets, as MPI opens and closes connections at any time."""
         self._next_scan = time.monotonic() + RESCAN_S
         found = {}
         for entry in Path("/proc/self/fd").iterdir():

@@ -1,7 +1,7 @@
-"""Ranks of workloads without MPI: they find each other and speak plain TCP.
+"""Ranks of workloads without MPI, which find each other and use plain TCP.
 
 Every rank connects to rank 0, which is on the first host, and learns where the others listen.
-Messages have a header of HEADER_BYTES; app.json counts what stands behind it.
+Messages have a header of HEADER_BYTES; app.json counts the bytes after it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ HELLO, TABLE, READY, GO, REPORT = range(1000, 1005)
 
 
 def own_rank() -> int:
-    """The number of this rank, known before it has found the others."""
+    """Returns the number of this rank, even before it has found the others."""
     return int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
 
 
 class Message(NamedTuple):
-    """What came in: `begin_s` is when its header was there, `end_s` when all of it was."""
+    """A received message: its header was complete at `begin_s`, all of it at `end_s`."""
 
     kind: int
     number: int
@@ -53,7 +53,7 @@ class Channel:
         self._ranks = ranks
 
     def send(self, kind: int, data: bytes | bytearray | memoryview = b"", number: int = 0) -> None:
-        """Sends one message; waits until the kernel has all of it."""
+        """Sends one message; returns when the kernel has all of it."""
         header = HEADER.pack(kind, number, len(data))
         if len(data) < 1 << 16:
             self.socket.sendall(header + bytes(data))
@@ -71,14 +71,14 @@ class Channel:
         return Message(kind, number, data, begin, self._ranks.now())
 
     def expect(self, kind: int) -> Message:
-        """Waits for a message of this kind; any other is an error."""
+        """Waits for a message; raises if it is of another kind."""
         message = self.receive()
         if message.kind != kind:
             raise ValueError(f"rank {self.peer}: message {message.kind}, expected {kind}")
         return message
 
     def close(self) -> None:
-        """No more messages."""
+        """Closes the connection."""
         self.socket.close()
 
     def _exactly(self, size: int) -> bytearray:
@@ -93,14 +93,14 @@ class Channel:
 
 
 class Ranks(Record):
-    """All ranks of the program as one of them sees them; counts what it sends and receives."""
+    """All ranks, from the view of one of them; counts what it sends and receives."""
 
     def __init__(self, app: str, problem: dict[str, Any], compute: str) -> None:
         super().__init__(app, problem, compute)
         self.rank = own_rank()
         self.size = common.ranks_started()
         self._lock = threading.Lock()
-        # Rank 0: a channel to every rank; another rank: one to rank 0.
+        # Rank 0 has a channel to every rank; each other rank has one to rank 0.
         self.control: dict[int, Channel] = {}
         self._find_each_other()
 
@@ -109,7 +109,7 @@ class Ranks(Record):
         hosts = dict(entry.split("=", 1) for entry in known.split(",") if entry)
         self.address = hosts.get(self.host, "127.0.0.1")
         first = next(iter(hosts.values()), "127.0.0.1")
-        # Programs that run beside each other on one machine use different ports.
+        # Concurrent programs on one machine use different ports.
         job = os.environ.get("PMIX_NAMESPACE", "alone")
         port = 20_000 + zlib.crc32(job.encode()) % 10_000
         self._listener = socket.create_server(
@@ -133,14 +133,14 @@ class Ranks(Record):
                 channel.send(TABLE, json.dumps(self._places).encode())
 
     def connect(self, rank: int) -> Channel:
-        """A new connection to a rank, which must `accept` it."""
+        """Makes a new connection to a rank, which must `accept` it."""
         limit = time.monotonic() + CONNECT_LIMIT_S
         while True:
             try:
                 made = socket.create_connection(self._places[rank], CONNECT_LIMIT_S)
                 break
             except OSError:
-                # It may not have started yet.
+                # The rank may not have started yet.
                 if time.monotonic() > limit:
                     raise
                 time.sleep(CONNECT_AGAIN_S)
@@ -149,18 +149,18 @@ class Ranks(Record):
         return channel
 
     def accept(self) -> Channel:
-        """The next connection that another rank has made to this one."""
+        """Accepts the next connection from another rank."""
         made, _ = self._listener.accept()
         channel = Channel(self, made, -1)
         channel.peer = channel.expect(HELLO).number
         return channel
 
     def place(self, rank: int) -> tuple[str, int]:
-        """Address and port of a rank's listener."""
+        """Returns address and port of a rank's listener."""
         return self._places[rank]
 
     def start(self) -> None:
-        """All ranks have set up: their clocks start together."""
+        """Waits until all ranks are ready, and starts their clocks together."""
         if self.rank:
             self.control[0].send(READY)
             self.control[0].expect(GO)
@@ -172,21 +172,21 @@ class Ranks(Record):
         self.start_clock()
 
     def count_sent(self, to: int, size: int, messages: int = 1) -> None:
-        """Messages to a rank; from any thread."""
+        """Counts messages to a rank; may be called from any thread."""
         with self._lock:
             super().count_sent(to, size, messages)
 
     def count_received(self, size: int, messages: int = 1) -> None:
-        """Messages from a rank; from any thread."""
+        """Counts messages from a rank; may be called from any thread."""
         with self._lock:
             super().count_received(size, messages)
 
     def finish(self, output: Path, result: dict[str, Any]) -> None:
         """Collects the counts of all ranks; rank 0 writes `output`."""
         if self.rank:
-            # It can count the message, but not the bytes, that carry its counts.
+            # A report cannot count the message that carries it.
             self.control[0].send(REPORT, json.dumps(self.report()).encode())
-            # Rank 0 closes first: no rank seems lost while the last reports are on their way.
+            # Rank 0 closes first, so that no rank seems lost while the last reports are in transit.
             self.control[0].socket.recv(1)
             return
         reports = [self.report()]

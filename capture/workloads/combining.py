@@ -1,4 +1,4 @@
-"""A rank's compiled share of a distributed search, and its entries for other ranks in messages."""
+"""A rank's compiled share of a distributed search; combines entries for other ranks in messages."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ HANDLE, SIZE, POINTER = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
 
 
 class Share:
-    """The functions of one kernel, `flowsweep_<kernel>_<name>`, on one share.
+    """The functions `flowsweep_<kernel>_<name>` of one kernel, on one share.
 
-    Every kernel has new, absorb, waiting and take; `functions` are its further ones:
-    name, result, arguments after the share.
+    Every kernel has new, absorb, waiting and take; `functions` are the others: name, result
+    type, types of the arguments after the share.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class Share:
             raise ValueError(f"{kernel}: no share for {[value for _, value in new]}")
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
-        """One function of the kernel."""
+        """Returns one function of the kernel."""
         found = getattr(self._library, f"flowsweep_{self._kernel}_{name}")
         found.restype, found.argtypes = result, arguments
         return found
 
     def absorb(self, data: bytearray) -> int:
-        """Entries from another rank; how many."""
+        """Takes entries from another rank; returns how many."""
         room = (ctypes.c_char * len(data)).from_buffer(data)
         entries: int = self.call["absorb"](self.share, room, len(data))
         if entries < 0:
@@ -51,11 +51,11 @@ class Share:
         return entries
 
     def waiting(self, rank: int) -> int:
-        """Bytes that wait to be sent to a rank."""
+        """Returns the bytes that wait to be sent to a rank."""
         return int(self.call["waiting"](self.share, rank)) * self._entry_bytes
 
     def take(self, rank: int, most: int) -> bytearray:
-        """The content of the next message to a rank."""
+        """Removes and returns the content of the next message to a rank."""
         out = bytearray(min(most // self._entry_bytes * self._entry_bytes, self.waiting(rank)))
         if out:
             room = (ctypes.c_char * len(out)).from_buffer(out)
@@ -64,5 +64,5 @@ class Share:
 
 
 def peers(rank: int, ranks: int) -> list[int]:
-    """The other ranks, those after this one first: so not all send to the same one."""
+    """Lists the other ranks, starting after this one, so that not all send to the same rank."""
     return [(rank + step) % ranks for step in range(1, ranks)]

@@ -1,8 +1,8 @@
-"""The basis of every workload: its parameters, paced work, how it fails.
+"""The common parts of workloads: parameters, paced work, failure.
 
 A workload is a program that each rank runs as
     PROGRAM --problem '{"board": 13}' --compute paced --output app.json
-Rank 0 writes the truth that packet analysis is tested against (record.py).
+Rank 0 writes the ground truth for tests of packet analysis (record.py).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-MOST_LATE_NS = 5_000_000  # that `Pace` makes up for
-CHUNK_BYTES = 1 << 20  # of made-up content
+MOST_LATE_NS = 5_000_000  # longest delay that `Pace` makes up for
+CHUNK_BYTES = 1 << 20  # of generated content
 
 
 class BadProblemError(Exception):
-    """A parameter that cannot be: name, found, expected."""
+    """An invalid parameter: name, found, expected."""
 
     def __init__(self, name: str, found: object, expected: str) -> None:
         super().__init__(f"problem: {name}: found {found!r}, expected {expected}")
@@ -37,7 +37,7 @@ def sleep_until(deadline_ns: int) -> None:
 
 
 class Pace:
-    """Makes work last as long as it would on a slower core; `unit_ns` None: as long as it takes."""
+    """Makes work take as long as on a slower core; `unit_ns` None: takes its real time."""
 
     def __init__(self, unit_ns: float | None) -> None:
         self._unit_ns = unit_ns
@@ -45,9 +45,9 @@ class Pace:
         self.computing_ns = 0
 
     def work(self, begin_ns: int, units: int) -> None:
-        """Work that began at `time.monotonic_ns() == begin_ns` is done: waits out the rest."""
+        """Waits for the rest of the time of work that began at `begin_ns`, of `monotonic_ns`."""
         if self._unit_ns is not None:
-            # Waking up late once makes the next wait shorter.
+            # A late wake-up shortens the next wait.
             deadline = begin_ns - self._late_ns + round(units * self._unit_ns)
             sleep_until(deadline)
             self._late_ns = min(time.monotonic_ns() - deadline, MOST_LATE_NS)
@@ -55,15 +55,15 @@ class Pace:
 
 
 def utc(nanoseconds: int) -> str:
-    """Nanoseconds since the epoch as RFC 3339 with nanoseconds."""
+    """Writes nanoseconds since the epoch as RFC 3339 with nanoseconds."""
     seconds, fraction = divmod(nanoseconds, 10**9)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{fraction:09d}Z"
 
 
 def kernels() -> ctypes.CDLL:
-    """The compiled inner loops.
+    """Loads the compiled inner loops.
 
-    FLOWSWEEP_KERNELS names the file; a wheel has it beside this one, a checkout in its `.venv`.
+    FLOWSWEEP_KERNELS names the file; a wheel has it next to this file, a checkout in its `.venv`.
     """
     beside = Path(__file__).with_name("libflowsweep_kernels.so")
     built = Path(sys.prefix) / "lib/flowsweep" / beside.name
@@ -75,7 +75,7 @@ def kernels() -> ctypes.CDLL:
 
 
 def whole_number(problem: dict[str, Any], name: str, default: int, low: int, high: int) -> int:
-    """A parameter of the problem within its bounds."""
+    """Returns a whole-number parameter of the problem within its bounds."""
     value = problem.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise BadProblemError(name, value, f"a whole number from {low} to {high}")
@@ -83,7 +83,7 @@ def whole_number(problem: dict[str, Any], name: str, default: int, low: int, hig
 
 
 def number(problem: dict[str, Any], name: str, default: float, low: float, high: float) -> float:
-    """A parameter of the problem within its bounds; need not be whole."""
+    """Returns a numeric parameter of the problem within its bounds."""
     value = problem.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise BadProblemError(name, value, f"a number from {low:g} to {high:g}")
@@ -91,7 +91,7 @@ def number(problem: dict[str, Any], name: str, default: float, low: float, high:
 
 
 def switch(problem: dict[str, Any], name: str, *, default: bool) -> bool:
-    """A parameter of the problem that is on or off."""
+    """Returns a parameter of the problem that is on or off."""
     value = problem.get(name, default)
     if not isinstance(value, bool):
         raise BadProblemError(name, value, "true or false")
@@ -99,7 +99,7 @@ def switch(problem: dict[str, Any], name: str, *, default: bool) -> bool:
 
 
 def choice(problem: dict[str, Any], name: str, values: tuple[str, ...]) -> str:
-    """A parameter of the problem that is one of several words; the first is the default."""
+    """Returns a parameter that is one of several words; the first is the default."""
     value = problem.get(name, values[0])
     if value not in values:
         raise BadProblemError(name, value, f"one of {', '.join(values)}")
@@ -107,7 +107,7 @@ def choice(problem: dict[str, Any], name: str, values: tuple[str, ...]) -> str:
 
 
 def text(problem: dict[str, Any], name: str) -> str | None:
-    """A parameter of the problem that is a text, or is not given."""
+    """Returns a parameter that is a text, or None if it is not given."""
     value = problem.get(name)
     if value is None or (isinstance(value, str) and value):
         return value
@@ -115,33 +115,33 @@ def text(problem: dict[str, Any], name: str) -> str | None:
 
 
 def only(problem: dict[str, Any], *names: str) -> None:
-    """Refuses parameters that there are not."""
+    """Refuses unknown parameters."""
     for name in sorted(set(problem) - set(names)):
         raise BadProblemError(name, problem[name], f"one of {', '.join(names)}")
 
 
 def content(seed: int, size: int) -> Iterator[bytes]:
-    """Bytes that follow from a seed and look like chance, in pieces: any number of them."""
-    chance = random.Random(seed)  # noqa: S311 - a pattern, no secret
+    """Yields `size` pseudo-random bytes from a seed, in pieces."""
+    chance = random.Random(seed)  # noqa: S311 - a pattern, not a secret
     for start in range(0, size, CHUNK_BYTES):
         yield chance.randbytes(min(CHUNK_BYTES, size - start))
 
 
 def ranks_started() -> int:
-    """Number of ranks, known before MPI starts."""
+    """Returns the number of ranks, even before MPI starts."""
     return int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1"))
 
 
 def fail(message: str) -> NoReturn:
     """Ends this rank with a message; mpirun then ends the others."""
-    # One write: lines of several ranks do not mix.
+    # One write, so that lines of several ranks do not mix.
     sys.stderr.write(f"error: {message}\n")
     sys.stderr.flush()
     raise SystemExit(2)
 
 
 def run(app: str, work: Callable[[dict[str, Any], str, Path], None]) -> None:
-    """The `main` of a workload: reads the arguments; no failure leaves a rank waiting."""
+    """Reads the arguments and runs a workload; no failure leaves a rank waiting."""
     parser = argparse.ArgumentParser(prog=app)
     parser.add_argument("--problem", type=json.loads, default={}, help="parameters as JSON")
     parser.add_argument("--compute", choices=("busy", "paced"), default="paced")
@@ -155,10 +155,10 @@ def run(app: str, work: Callable[[dict[str, Any], str, Path], None]) -> None:
         fail(f"{app}: {error}")
     except Exception as error:  # noqa: BLE001 - no rank may be left waiting, whatever happened
         traceback.print_exc()
-        # The line that the run's record keeps.
+        # The run's record keeps this line.
         sys.stderr.write(f"error: {app}: {type(error).__name__}: {error}\n")
         sys.stderr.flush()
         if "mpi4py.MPI" in sys.modules:
-            # The others may wait for this rank for ever.
+            # The other ranks might wait for this rank forever.
             sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(1)
         raise SystemExit(1) from None

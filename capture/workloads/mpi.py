@@ -1,4 +1,4 @@
-"""Ranks that speak MPI: counted messages, cheap waiting, time in each primitive."""
+"""Ranks that use MPI: counts messages, waits cheaply, times each primitive."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ import framing
 from arrivals import Arrivals
 from record import Record, add_report
 
-# MPI's own waiting would burn a core per rank. A waiting rank sleeps on its connections, and
-# looks again after these times where no connection can wake it: shared memory, unsent data.
+# MPI's own waiting would keep a core busy per rank. A waiting rank sleeps on its connections, and
+# polls at these intervals what no connection signals: shared memory, unsent data.
 IDLE_POLL_S = 5e-3
 PUSHING_POLL_S = 100e-6
-# A message that the network does not take at once is tried without a sleep for so long.
+# A message that the network does not take at once is retried without sleep for this long.
 SPIN_NS = 2_000_000
-# Open MPI looks at its connections in every eighth call only.
+# Open MPI checks its connections only in every eighth call.
 LOOKS = 8
 PR_SET_TIMERSLACK = 29
-# What time is kept of, as in Verstoep et al., table 1.
+# The timed primitives, as in Verstoep et al., table 1.
 PRIMITIVES = ("send", "receive", "probe_failed", "probe_found")
 REPORT_TAG = 32_000
 ANY = -1
 
 
 class Ranks(Record):
-    """All ranks of the program as one of them sees them; counts what it sends and receives."""
+    """All ranks, from the view of one of them; counts what it sends and receives."""
 
     def __init__(
         self, app: str, problem: dict[str, Any], compute: str, *, never_blocks: bool = False
     ) -> None:
-        """`never_blocks`: only `post` is used, so no call of MPI waits, and none need yield."""
+        """`never_blocks`: only `post` is used, so no MPI call waits, and none needs to yield."""
         import mpi4py
 
         if never_blocks:
-            # To yield in every probe takes 20 times as long as to probe.
+            # A yield in every probe takes 20 times as long as the probe.
             os.environ["OMPI_MCA_mpi_yield_when_idle"] = "0"  # noqa: SIM112 - MPI's name
 
         mpi4py.rc.thread_level = "single"
@@ -55,27 +55,27 @@ class Ranks(Record):
         self._posted: dict[int, deque[tuple[Any, bytes | bytearray]]] = {}
         self._reports: dict[int, bytearray] = {}
         self._arrivals = Arrivals()
-        # Sleeps of microseconds would otherwise take 50 more.
+        # Otherwise the timer slack adds 50 us to each sleep.
         ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
 
     def send(self, data: bytes | bytearray | memoryview, to: int, tag: int) -> None:
-        """Sends one message; the data may be reused at once."""
+        """Sends one message; the caller may reuse the data at once."""
         size = len(data)
         if size > framing.EAGER_PAYLOAD_BYTES:
             raise ValueError(f"{size} bytes: a message of a workload is at most eager")
         begin = time.perf_counter_ns()
         request = self._world.Isend([data, self._mpi.BYTE], dest=to, tag=tag)
         while not any(request.Test() for _ in range(LOOKS)):
-            # MPI's own waiting goes on for as long as a slow link takes, with a core for each rank.
+            # MPI's own waiting would keep a core busy for as long as a slow link takes.
             if time.perf_counter_ns() - begin > SPIN_NS:
                 self._arrivals.wait(IDLE_POLL_S, room=True)
         self._cost("send", begin)
         self.count_sent(to, size)
 
     def post(self, data: bytes | bytearray, to: int, tag: int) -> Any:
-        """Starts to send one message and goes on (MPI_Isend); `data` must not change any more.
+        """Starts to send one message (MPI_Isend); `data` must not change afterwards.
 
-        Returns MPI's request: `Test()` says whether the network has taken it.
+        Returns MPI's request: `Test()` returns whether the network has taken the message.
         """
         begin = time.perf_counter_ns()
         request = self._world.Isend([data, self._mpi.BYTE], dest=to, tag=tag)
@@ -85,7 +85,7 @@ class Ranks(Record):
         return request
 
     def posted(self, to: int | None = None) -> int:
-        """Messages to one rank, or to all, that MPI has not handed to the network yet."""
+        """Counts messages to one rank, or to all, that MPI has not yet passed to the network."""
         queues = list(self._posted.values()) if to is None else [self._posted.get(to, deque())]
         for queue in queues:
             while queue and queue[0][0].Test():
@@ -100,9 +100,9 @@ class Ranks(Record):
     def receive(
         self, source: int = ANY, tag: int = ANY, *, pushing: bool = False
     ) -> tuple[int, int, bytearray]:
-        """Waits for a message: its sender, tag and content.
+        """Waits for a message; returns its sender, tag and content.
 
-        `pushing`: this rank has just sent much, which MPI moves on only when it is called.
+        `pushing`: this rank has just sent much data, which MPI forwards only during its calls.
         """
         message = self.poll(source, tag)
         while message is None:
@@ -112,7 +112,7 @@ class Ranks(Record):
         return message
 
     def poll(self, source: int = ANY, tag: int = ANY) -> tuple[int, int, bytearray] | None:
-        """A message that is here, or None; also moves on what is being sent."""
+        """Returns an arrived message, or None; also lets MPI forward unsent data."""
         status = self._status
         any_source, any_tag = self._mpi.ANY_SOURCE, self._mpi.ANY_TAG
         source = any_source if source == ANY else source
@@ -126,7 +126,7 @@ class Ranks(Record):
         self._cost("receive", begin)
         self.count_received(len(data))
         if found_tag == REPORT_TAG:
-            # A rank that has finished reports while others still work.
+            # A finished rank reports while others still work.
             self._reports[sender] = data
             return None
         return sender, found_tag, data
@@ -138,11 +138,11 @@ class Ranks(Record):
         return found
 
     def wait(self, limit_s: float = IDLE_POLL_S) -> None:
-        """Sleeps until something may have come in or can go out, or `limit_s`."""
+        """Sleeps until data may have arrived or can be sent, or for `limit_s`."""
         self._arrivals.wait(limit_s, room=self.posted() > 0)
 
     def receive_into(self, room: bytearray, source: int, tag: int) -> None:
-        """Waits for one message of any size and of exactly `room`'s length (MPI_Irecv)."""
+        """Waits for one message of exactly the length of `room`, eager or not (MPI_Irecv)."""
         begin = time.perf_counter_ns()
         request = self._world.Irecv([room, self._mpi.BYTE], source=source, tag=tag)
         while not any(request.Test() for _ in range(LOOKS)):
@@ -164,7 +164,7 @@ class Ranks(Record):
         `result` (rank 0): completion_s, start, end, answer, correct.
         """
         if self.rank != 0:
-            # With many spans it is longer than what `send` takes.
+            # With many spans, a report is longer than `send` accepts.
             self.post(json.dumps(self.report()).encode(), 0, REPORT_TAG)
             self.flush()
             return
@@ -178,7 +178,7 @@ class Ranks(Record):
         self.write(output, result, reports)
 
     def report(self) -> dict[str, Any]:
-        """What stands of this rank in app.json, with the time in each primitive."""
+        """Returns this rank's part of app.json, with the time in each primitive."""
         costs = {
             name: {"calls": calls, "seconds": spent / 1e9}
             for name, (calls, spent) in self._costs.items()

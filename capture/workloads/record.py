@@ -1,4 +1,4 @@
-"""Records of one rank: messages, bytes, spans of phases and transfers; app.json of all ranks."""
+"""Records messages, bytes, and spans of phases and transfers of a rank; writes app.json."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ class Record:
         self.start_clock()
 
     def start_clock(self) -> None:
-        """Times of phases count from here."""
+        """Starts the clock for the times of phases."""
         self._start = time.monotonic_ns()
         self.started_ns = time.time_ns()  # since the epoch
 
     def now(self) -> float:
-        """Seconds since `start_clock` on this rank."""
+        """Returns seconds since `start_clock` on this rank."""
         return (time.monotonic_ns() - self._start) / 1e9
 
     def phase(self, name: str, start_s: float, end_s: float, **more: object) -> None:
-        """Records a span of this rank; `more`: which of several of this name."""
+        """Records a span of this rank; `more` distinguishes spans of the same name."""
         span = {"name": name, "rank": self.rank, "start_s": start_s, "end_s": end_s}
         self.phases.append({**span, **more})
 
     def transfer(
         self, name: str, source: int, to: int, size: int, span_s: tuple[float, float]
     ) -> None:
-        """Records that `size` bytes moved between two ranks in a span, as this rank saw it."""
+        """Records that `size` bytes moved between two ranks in a span, by this rank's clock."""
         start_s, end_s = span_s
         span = {"name": name, "from": source, "to": to, "bytes": size}
         self.transfers.append({**span, "start_s": start_s, "end_s": end_s})
 
     def count_sent(self, to: int, size: int, messages: int = 1) -> None:
-        """Messages to a rank."""
+        """Counts messages to a rank."""
         count = self._sent.setdefault(to, [0, 0])
         count[0] += messages
         count[1] += size
 
     def count_received(self, size: int, messages: int = 1) -> None:
-        """Messages from a rank."""
+        """Counts messages from a rank."""
         self.received_messages += messages
         self.received_bytes += size
 
     def report(self) -> dict[str, Any]:
-        """What stands of this rank in app.json."""
+        """Returns this rank's part of app.json."""
         to = {
             str(rank): {"messages": count, "bytes": size}
             for rank, (count, size) in sorted(self._sent.items())
@@ -77,7 +77,7 @@ class Record:
         }
 
     def write(self, output: Path, result: dict[str, Any], reports: list[dict[str, Any]]) -> None:
-        """Writes app.json from the reports of all ranks; their spans stand together."""
+        """Writes app.json from the reports of all ranks, with their spans in one list."""
         spans = {
             kind: [span for report in reports for span in report.pop(kind)]
             for kind in ("phases", "transfers")
@@ -96,14 +96,14 @@ class Record:
 
 
 def _host() -> str:
-    """The name of this machine in the experiment if the ranks were given one, else its own."""
+    """Returns the machine's name in the experiment if the ranks know it, else its own name."""
     own = os.uname().nodename
     pairs = os.environ.get("FLOWSWEEP_MACHINES", "").split(",")
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair).get(own, own)
 
 
 def add_report(report: dict[str, Any], size: int) -> None:
-    """Counts the message of `size` bytes that carried `report` to rank 0: it could not itself."""
+    """Adds the message of `size` bytes that carried `report` to rank 0 to that report's counts."""
     to_first = report["to"].setdefault("0", {"messages": 0, "bytes": 0})
     for counts, prefix in ((report, "sent_"), (to_first, "")):
         counts[f"{prefix}messages"] += 1

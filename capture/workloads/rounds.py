@@ -1,7 +1,7 @@
-"""Sums numbers over all ranks, for all ranks, while they go on working.
+"""Sums numbers over all ranks, for all ranks, while they continue to work.
 
-A round gathers what each rank offers and then tells everybody. It is a barrier (nobody ends a
-round before everybody has begun it) and, with counts of messages, detects termination.
+A round adds up what each rank offers and sends all ranks the total. It is a barrier (no rank ends
+a round before all ranks have begun it) and, with counts of messages, detects termination.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RING = 0
 
 
 def start(ranks: mpi.Ranks) -> int:
-    """All ranks have set up: their clocks start together; the time, in ns since the epoch."""
+    """Waits until all ranks are ready, starts their clocks; returns the time in ns since 1970."""
     if ranks.rank == 0:
         for rank in range(1, ranks.size):
             ranks.receive(rank, READY)
@@ -34,7 +34,7 @@ def start(ranks: mpi.Ranks) -> int:
 
 
 def ended(ranks: mpi.Ranks) -> float:
-    """Seconds until the last rank had finished, on rank 0."""
+    """Waits on rank 0 for the last rank to finish; returns the seconds since the start."""
     if ranks.rank != 0:
         ranks.send(b"", 0, DONE)
     else:
@@ -44,10 +44,10 @@ def ended(ranks: mpi.Ranks) -> float:
 
 
 class Rounds:
-    """One round after the other; `arity` children in the tree of ranks, or RING.
+    """Successive rounds; `arity` is the number of children in the tree of ranks, or RING.
 
-    In the tree sums go up to rank 0 and the total comes down: 2 * depth messages one after the
-    other. In the ring a token with the sum visits one rank after the other, twice.
+    In the tree, sums go up to rank 0 and the total comes down: 2 * depth successive messages. In
+    the ring, a token with the sum visits all ranks in turn, twice.
     """
 
     def __init__(self, ranks: mpi.Ranks, arity: int, width: int) -> None:
@@ -55,7 +55,7 @@ class Rounds:
         self._format = struct.Struct(f"<{width}q")
         rank, size = ranks.rank, ranks.size
         if arity == RING:
-            # The sum comes back to rank 0 from the last rank; the total ends there.
+            # The sum returns to rank 0 from the last rank; the total stops at the last rank.
             self._parent = (rank + 1) % size
             self._feeders = 0 if rank == 0 else 1
             self._children = [rank + 1] if rank + 1 < size else []
@@ -74,17 +74,17 @@ class Rounds:
 
     @property
     def awaited(self) -> bool:
-        """Whether the round has reached this rank and waits for its part."""
+        """Whether the round has reached this rank and waits for its offer."""
         return not (self._missing or self.offered)
 
     def offer(self, values: Sequence[int]) -> tuple[int, ...] | None:
-        """This rank's part of the round; the total, if it is complete with it."""
+        """Adds this rank's part to the round; returns the total if that completes it."""
         self.offered = True
         self._add(values)
         return self._pass_on()
 
     def take(self, tag: int, data: bytearray) -> tuple[int, ...] | None:
-        """A message with one of TAGS; the total, if the round ends with it."""
+        """Takes a message with one of TAGS; returns the total if that ends the round."""
         values = self._format.unpack(data)
         if tag == DOWN:
             return self._end(values)
@@ -106,7 +106,7 @@ class Rounds:
         return None
 
     def _end(self, total: Sequence[int]) -> tuple[int, ...]:
-        # Before the total is sent: an answer to it belongs to the next round.
+        # Before it sends the total, as an answer to that belongs to the next round.
         self._begin()
         for rank in self._children:
             self._ranks.post(self._format.pack(*total), rank, DOWN)
@@ -114,17 +114,16 @@ class Rounds:
 
 
 class Termination:
-    """Whether nobody works and nothing is on its way (Mattern's four-counter method).
+    """Detects that no rank works and no message is in transit (Mattern's four-counter method).
 
-    Every rank offers the numbers of messages that it has sent and received, only when it has
-    nothing to do. What was sent up to the end of one round was received by its beginning if
-    the sums of two rounds, one after the other, are all the same.
+    Every rank offers its numbers of sent and received messages, and only when it is idle. If the
+    sums of two successive rounds are all equal, no message was in transit between the rounds.
     """
 
     def __init__(self) -> None:
         self._before: tuple[int, int] | None = None
 
     def is_over(self, sent: int, received: int) -> bool:
-        """The verdict on a complete round; the same on every rank."""
+        """Returns the verdict on a complete round, which is the same on every rank."""
         before, self._before = self._before, (sent, received)
         return sent == received and before == (sent, received)

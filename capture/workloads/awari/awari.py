@@ -1,8 +1,8 @@
-"""Values of awari's end games, database by database (Verstoep, sections 4 and 5).
+"""Computes values of awari's endgames, database by database (Verstoep, sections 4 and 5).
 
 Boards are spread evenly over the ranks. A rank sends jobs to the owners of other boards, combined
-into messages, and waits for nothing but the end of each phase: init (values of captures), then
-busy and sync for every bound. The paper's five optimisations are switches.
+into messages, and waits only for the end of each phase: init (values of captures), then busy and
+sync for every bound. The paper's five optimisations are switches.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import rounds
 
 APP = "awari"
 ENTRY_BYTES = 12
-# A rank that learns earlier that a phase is over sends jobs of the next one.
+# A rank that is the first to learn of a phase's end already sends jobs of the next phase.
 JOBS = (10, 11)
 SWITCHES = (
     "tree_synchronisation",
@@ -35,8 +35,8 @@ SWITCHES = (
 SMALL_BYTES, LARGE_BYTES = 4096, 8192
 OFTEN, SELDOM = 64, 512  # boards and jobs between two polls while computing
 MESSAGES_PER_LOOK = 16
-FLUSH_SHARE = 2  # one in so many destinations, those with most waiting
-LOOK_S = 1e-3  # without a message, after which more of what is held back is sent
+FLUSH_SHARE = 2  # an idle rank flushes one in this many destinations, fullest first
+LOOK_S = 1e-3  # longest wait for a message while jobs are held back
 NAMES = ("won", "lost", "drawn", "checksum")
 
 
@@ -60,7 +60,7 @@ class Databases(combining.Share):
         self._reference = self.function("reference", ctypes.c_bool, size, pointer)
 
     def begin(self, stones: int) -> int:
-        """Begins the next database; the most boards that a rank has of it."""
+        """Begins the next database; returns the maximum of its boards on any rank."""
         most = int(self.call["begin"](self.share))
         if most < 0:
             raise ValueError(f"no database of {stones} stones")
@@ -71,32 +71,32 @@ class Databases(combining.Share):
         self.call["raise"](self.share)
 
     def settle(self) -> None:
-        """Keeps what the last bound has shown."""
+        """Keeps the results of the last bound."""
         self.call["settle"](self.share)
 
     def found(self) -> int:
-        """Boards found won or lost at this bound."""
+        """Returns the number of boards found won or lost at this bound."""
         return int(self.call["found"](self.share))
 
     def work(self, limit: int, scan_limit: int) -> int:
-        """Boards handled and jobs made, about `limit`; 0 if there is nothing to do."""
+        """Handles boards and makes jobs, about `limit`; returns how many, 0 if there is no work."""
         return int(self.call["work"](self.share, limit, scan_limit))
 
     def summary(self, stones: int) -> list[int]:
-        """NAMES, of this rank's part of all databases."""
+        """Returns NAMES of this rank's part of all databases."""
         out = (ctypes.c_uint64 * 4)()
         self.call["summary"](self.share, stones, self._rank, self._ranks, out)
         return list(out)
 
     def reference(self, stones: int) -> list[int]:
-        """NAMES, of the whole databases, found by one thread in another way."""
+        """Returns NAMES of the whole databases, found by one thread with another method."""
         out = (ctypes.c_uint64 * 4)()
         self._reference(stones, out)
         return list(out)
 
 
 class Sender:
-    """Asynchronous sends from a ring of descriptors; a full one stalls until its oldest is done."""
+    """Asynchronous sends from rings of descriptors; a full ring stalls until its oldest is done."""
 
     def __init__(self, ranks: mpi.Ranks, descriptors: int, *, per_destination: bool) -> None:
         self._ranks = ranks
@@ -148,9 +148,9 @@ class Worker:
         self.busy_until: float | None = None
 
     def phase(self, name: str, stones: int, most_boards: int) -> int:
-        """Works until no rank has anything to do; what was won or lost at this bound, in all.
+        """Works until all ranks are idle; returns the total of boards won or lost at this bound.
 
-        `most_boards`: the most that any rank looks at; all ranks meet as often.
+        `most_boards`: the maximum of any rank, so that all ranks have the same number of barriers.
         """
         begin = self.ranks.now()
         self.phases += 1
@@ -158,7 +158,7 @@ class Worker:
             self._absorb(data)
         self.early = []
         for boards in range(self.barrier_boards, most_boards, self.barrier_boards):
-            # A barrier now and then keeps faster ranks from burying a slower one in work.
+            # Regular barriers prevent faster ranks from flooding a slower one with work.
             self._round(boards, end=False)
             self.barriers += 1
         self.busy_until = None
@@ -172,7 +172,7 @@ class Worker:
         return total[2]
 
     def agree(self, values: list[int]) -> tuple[int, ...]:
-        """The sums of 4 numbers over all ranks, between two phases."""
+        """Returns the sums of 4 numbers over all ranks, between two phases."""
         self.phases += 1
         total = self.rounds.offer(values)
         while total is None:
@@ -181,16 +181,16 @@ class Worker:
         return total
 
     def _round(self, boards: int, *, end: bool) -> tuple[int, ...]:
-        """One round, and how long this rank waited for the others in it."""
+        """Takes part in one round, and adds up how long this rank waited for the others in it."""
         total = self._until_round(boards, end=end)
         self.rounds_done += 1
         self.rounds_s += self.ranks.now() - self.offered_s
         return total
 
     def _until_round(self, boards: int, *, end: bool) -> tuple[int, ...]:
-        """Works on, up to `boards` of its own, until the round of all ranks is complete.
+        """Works on up to `boards` of its own until the round of all ranks is complete.
 
-        `end`: take part in it only with nothing left to send, as finding the end needs.
+        `end`: offers only when nothing is left to send, as termination detection requires.
         """
         while True:
             total = self._receive()
@@ -214,9 +214,9 @@ class Worker:
             self.ranks.wait(LOOK_S if self._held() else mpi.IDLE_POLL_S)
 
     def _offer(self, *, end: bool) -> tuple[int, ...] | None:
-        """Takes part in the round that has arrived here, if this rank may; its total, if any."""
+        """Offers this rank's part of the round, if it may; returns the total, if complete."""
         if not self.on["autonomous_flush"]:
-            # Everything out, in this order.
+            # Sends everything, in the order of the ranks.
             for peer in range(self.ranks.size):
                 self._flush(peer)
         if end and self._held():
@@ -225,7 +225,7 @@ class Worker:
         return self.rounds.offer((self.sender.sent, self.received, self.databases.found(), 0))
 
     def _receive(self) -> tuple[int, ...] | None:
-        """Takes what came in; the total, if a round ended."""
+        """Takes arrived messages; returns the total if a round ended."""
         for _ in range(MESSAGES_PER_LOOK):
             message = self.ranks.poll()
             if message is None:
@@ -264,7 +264,7 @@ class Worker:
                 self.sender.send(data, peer, JOBS[self.phases % 2])
 
     def _flush_unasked(self) -> None:
-        """With nothing to do: sends the largest of what is held back."""
+        """Sends the fullest of the held-back messages, when there is no work."""
         held = [peer for peer in self.peers if self.databases.waiting(peer)]
         held.sort(key=self.databases.waiting, reverse=True)
         for peer in held[: -(-len(self.peers) // FLUSH_SHARE)]:

@@ -1,7 +1,7 @@
 """Sends a file to another site as fast as the path allows: LambdaStream, UDP or TCP (EVL 2006).
 
 The first half of the ranks sends, the second half receives: rank i to rank i + n/2; with
-`both_ways` everybody does both. A TCP flow beside a transfer shows whether it is fair.
+`both_ways` all ranks do both. A TCP flow beside a transfer shows whether the transfer is fair.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ RESULT = 2
 
 
 def judge(job: Job, sent: list[dict[str, Any]], got: list[dict[str, Any]]) -> dict[str, Any]:
-    """The answer: each stream's speed, and whether what arrived is what was sent."""
+    """Returns the answer: each stream's speed, and whether its content arrived unchanged."""
     streams = []
     for sender in sent:
         receiver = next(
             r for r in got if (r["rank"], r["peer"]) == (sender["peer"], sender["rank"])
         )
         share = receiver.get("arrived", 1) / receiver.get("blocks", 1)
-        # Plain UDP is silent for a while before the receiver gives up.
+        # With plain UDP, the receiver's time includes its timeout at the end.
         seconds = sender["seconds"] if job.transport == "udp" else receiver["seconds"]
         stream = {
             "from": sender["rank"],
@@ -53,7 +53,7 @@ def judge(job: Job, sent: list[dict[str, Any]], got: list[dict[str, Any]]) -> di
             "identical": identical,
             "streams": streams,
         },
-        # Plain UDP promises nothing.
+        # Plain UDP guarantees nothing.
         "correct": identical or job.transport == "udp",
     }
 

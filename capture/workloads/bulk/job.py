@@ -7,7 +7,7 @@ from typing import Any
 
 import common
 
-MOST_FILES = 450  # each is open twice while it moves, and a process may usually have 1,024 open
+MOST_FILES = 450  # each is open twice during a transfer, and the usual limit is 1,024 open files
 
 
 class Job:
@@ -34,7 +34,7 @@ class Job:
         self.least_bit_s = 1e6 * common.number(problem, "least_mbit_s", start / 4, 1e-3, start)
         self.most_bit_s = 1e6 * common.number(problem, "most_mbit_s", 1e5, start, 1e5)
         self.seed = common.whole_number(problem, "seed", 1, 0, 2**31)
-        # /tmp may be memory.
+        # /tmp may be in memory.
         self.folder = Path(common.text(problem, "folder") or "/var/tmp")  # noqa: S108 - without a name
         if not self.folder.is_dir():
             raise common.BadProblemError("folder", str(self.folder), "a folder")

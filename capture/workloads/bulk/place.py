@@ -25,7 +25,7 @@ class Place:
         content: Iterator[bytes] | None = None,
         files: int = 1,
     ) -> None:
-        """`content`: in pieces; without, there is room for it. `files` divides `size`."""
+        """`content`: in pieces; None reserves space for it. `files` divides `size`."""
         self.bytes = size
         self.pieces = files
         self.each = size // files
@@ -46,18 +46,18 @@ class Place:
             at += len(piece)
         for file in self.files:
             os.fsync(file.fileno())
-            # From disk, not from the memory of the kernel.
+            # Reads must come from disk, not from the page cache.
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def for_kernel(self) -> tuple[Any, Any, int]:
-        """Pointer, file descriptors, number of pieces; the kernel closes these files."""
+        """Returns pointer, file descriptors, number of pieces; the kernel closes these files."""
         if self.memory is not None:
             return (ctypes.c_char * self.bytes).from_buffer(self.memory), None, self.pieces
         descriptors = [os.dup(file.fileno()) for file in self.files]
         return None, (ctypes.c_int * self.pieces)(*descriptors), self.pieces
 
     def _parts(self, at: int, size: int) -> Iterator[tuple[int, int, int]]:
-        """The descriptor, place and length of each file that bytes `at..at + size` lie in."""
+        """Yields descriptor, offset and length of each file part of bytes `at..at + size`."""
         end = at + size
         while at < end:
             number, place = divmod(at, self.each)
@@ -66,14 +66,14 @@ class Place:
             at += part
 
     def read(self, at: int, size: int) -> memoryview | bytes:
-        """A part of it."""
+        """Reads a part of the content."""
         size = min(size, self.bytes - at)
         if self.memory is not None:
             return memoryview(self.memory)[at : at + size]
         return b"".join(os.pread(file, part, place) for file, place, part in self._parts(at, size))
 
     def write(self, at: int, data: memoryview) -> None:
-        """Puts a part to its place."""
+        """Writes a part of the content."""
         if self.memory is not None:
             self.memory[at : at + len(data)] = data
             return
@@ -82,18 +82,18 @@ class Place:
             data = data[part:]
 
     def finish(self, number: int) -> None:
-        """Puts a file on the disk, if this is a place of files."""
+        """Syncs a file to disk, if the content is in files."""
         if self.files:
             os.fsync(self.files[number].fileno())
 
     def digest(self) -> str:
-        """BLAKE2b of the content, in hexadecimal."""
+        """Returns BLAKE2b of the content, in hexadecimal."""
         found = hashlib.blake2b(digest_size=16)
         for at in range(0, self.bytes, CHUNK):
             found.update(self.read(at, CHUNK))
         return found.hexdigest()
 
     def close(self) -> None:
-        """Gives the disk back."""
+        """Closes the temporary files, which frees their space."""
         for file in self.files:
             file.close()

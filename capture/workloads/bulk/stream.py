@@ -1,4 +1,4 @@
-"""One transfer as one of its two ranks makes it, and the TCP flow beside it."""
+"""One side of a transfer, and the TCP flow beside it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import channels
     from job import Job
 
-BLOCK_BYTES = 1456  # with 16 of our header a UDP payload of 1472: one Ethernet frame
+BLOCK_BYTES = 1456  # with our header of 16 a UDP payload of 1472: one Ethernet frame
 SOCKET_BUFFER = 4 << 20
-BESIDE_LEAD_S = 1.0  # that a TCP flow beside the transfer has to find its speed
+BESIDE_LEAD_S = 1.0  # head start for the TCP flow beside the transfer to reach its rate
 DATA = 1
 FIELDS = (
     *("packets", "payload_bytes", "repeated", "reports", "report_bytes"),
@@ -47,7 +47,7 @@ class Kernel:
         return dict(zip(FIELDS, counts, strict=True))
 
     def send(self, udp: socket.socket, place: Place, job: Job) -> dict[str, int]:
-        """Sends a place; FIELDS."""
+        """Sends the content of a place; returns FIELDS."""
         counts = (ctypes.c_uint64 * len(FIELDS))()
         error = self._send(
             *(udp.fileno(), *place.for_kernel(), job.bytes, BLOCK_BYTES),
@@ -58,7 +58,7 @@ class Kernel:
     def receive(
         self, udp: socket.socket, place: Place, job: Job
     ) -> tuple[dict[str, int], list[tuple[int, int]]]:
-        """Fills a place; FIELDS, and first packet and end of each piece in ns since the begin."""
+        """Fills a place; returns FIELDS, and each piece's first packet and end in ns."""
         counts = (ctypes.c_uint64 * len(FIELDS))()
         spans = (ctypes.c_uint64 * (2 * place.pieces))()
         error = self._receive(
@@ -70,7 +70,7 @@ class Kernel:
 
 @contextlib.contextmanager
 def together(*works: Callable[[], None]) -> Iterator[None]:
-    """Runs each in a thread; the first error of any is raised at the end."""
+    """Runs each of `works` in a thread; raises the first error at the end."""
     errors: list[BaseException] = []
 
     def guarded(work: Callable[[], None]) -> None:
@@ -90,7 +90,7 @@ def together(*works: Callable[[], None]) -> Iterator[None]:
 
 
 class Stream:
-    """One transfer as one of its two ranks sees it."""
+    """One transfer, from the view of one of its two ranks."""
 
     def __init__(self, ranks: channels.Ranks, job: Job, peer: int, *, sends: bool) -> None:
         self.ranks, self.job, self.peer, self.sends = ranks, job, peer, sends
@@ -106,24 +106,24 @@ class Stream:
         self.beside_bytes = 0
 
     def accepted(self, made: list[channels.Channel]) -> None:
-        """The receiver's ends of the connections that the sender has made, in that order."""
+        """Sets the receiver's ends of the sender's connections, in the order of the sender."""
         self._channel = made[0]
         self._beside = made[1] if self.job.beside else None
 
     @property
     def channel(self) -> channels.Channel:
-        """The connection of the transfer, once both sides have it."""
+        """The connection of the transfer, after both sides have it."""
         assert self._channel is not None, "`accepted` comes first"  # noqa: S101 - for the types
         return self._channel
 
     @property
     def beside(self) -> channels.Channel:
-        """The connection of the TCP flow beside the transfer, where the job has one."""
+        """The connection of the TCP flow beside the transfer, if the job has one."""
         assert self._beside is not None, "the job has no flow beside"  # noqa: S101 - for the types
         return self._beside
 
     def open_udp(self) -> None:
-        """Makes this side's UDP socket and tells the other its port."""
+        """Opens this side's UDP socket and sends its port to the other side."""
         if self.job.transport == "tcp":
             return
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -133,21 +133,21 @@ class Stream:
         self.channel.send(DATA, number=self.udp.getsockname()[1])
 
     def connect_udp(self) -> None:
-        """Learns the port of the other side."""
+        """Connects to the UDP port of the other side."""
         if self.udp is None:
             return
         port = self.channel.expect(DATA).number
         self.udp.connect((self.ranks.place(self.peer)[0], port))
 
     def run(self) -> None:
-        """The transfer, and the TCP flow beside it."""
+        """Runs the transfer, and the TCP flow beside it."""
         if self._beside is None:
             self._transfer()
             return
         work = self._send_beside if self.sends else self._receive_beside
         self.over = threading.Event()
         with together(work):
-            # It must have found its speed before it is disturbed.
+            # The flow must have reached its rate before the transfer disturbs it.
             time.sleep(BESIDE_LEAD_S)
             self.beside_before = self.beside_bytes
             self._transfer()
@@ -166,9 +166,9 @@ class Stream:
             self.counts = self.kernel.send(self.udp, self.place, self.job)
         else:
             self.counts, spans = self.kernel.receive(self.udp, self.place, self.job)
-            # A file that was never whole, which plain UDP may leave, has no end.
+            # An incomplete file, which plain UDP may leave, has no end.
             files = [(begin + first / 1e9, begin + whole / 1e9) for first, whole in spans if whole]
-        # Both sides stay a little, lest the other waits for ever.
+        # Both sides linger, lest the other wait forever; the span excludes that.
         stayed = self.counts.get("elapsed_ns")
         self.span = (begin, self.ranks.now() if stayed is None else begin + stayed / 1e9)
         if self.sends:
@@ -183,11 +183,11 @@ class Stream:
     def _send_tcp(self) -> None:
         for at in range(0, self.job.bytes, CHUNK):
             self.channel.socket.sendall(self.place.read(at, CHUNK))
-        # The transfer has ended when the other side has all.
+        # The transfer ends when the other side has everything.
         self.channel.expect(DATA)
 
     def _receive_tcp(self) -> list[tuple[float, float]]:
-        """Begin and end of each file."""
+        """Receives the content; returns start and end of each file."""
         room = memoryview(bytearray(CHUNK))
         at = 0
         files = []
@@ -220,7 +220,7 @@ class Stream:
             self.beside_bytes += size
 
     def account(self) -> None:
-        """Adds to the counts of the rank what no channel has counted."""
+        """Adds data that no channel has counted to the rank's counts."""
         data = (self.counts.get("payload_bytes", self.job.bytes), self.counts.get("packets", 0))
         reports = (self.counts.get("report_bytes", 0), self.counts.get("reports", 0))
         out, into = (data, reports) if self.sends else (reports, data)
@@ -232,7 +232,7 @@ class Stream:
             self.ranks.count_received(self.beside_bytes, 0)
 
     def result(self) -> dict[str, Any]:
-        """What this side knows, with the digest of the content."""
+        """Returns the results of this side, with the digest of the content."""
         seconds = self.span[1] - self.span[0]
         found: dict[str, Any] = {
             "rank": self.ranks.rank,

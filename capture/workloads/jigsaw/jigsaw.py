@@ -1,7 +1,7 @@
-"""Finds every solution of a jigsaw puzzle with pieces that turn (Kitatsuji, section 2).
+"""Finds every solution of a jigsaw puzzle whose pieces may be turned (Kitatsuji, section 2).
 
-Rank 0 hands out first pieces. While a slave searches, it tells the master how far it is and hears
-how far the others are, one exchange after the other: searching never waits for an answer.
+Rank 0 hands out first pieces. While a slave searches, it reports its progress to the master and
+receives that of the others, in successive exchanges; the search never waits for an answer.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ import rounds
 APP = "jigsaw"
 MAX_SIDE = 64
 MAX_COLOURS = 10_000
-BUSY_NODE_NS = 60  # about what the kernel takes, for the length of a slice with compute: busy
-PARTS = 16  # the last bundle of first pieces is such a part of a slave's share
+BUSY_NODE_NS = 60  # about the kernel's time per node; sets the slice with compute: busy
+PARTS = 16  # the smallest bundle of first pieces is this part of a slave's share
 REPORT, REPLY, SOLUTIONS, DONE = range(1, 5)
-NO_PIECE = b"\xff\xff"  # of a place in a board where none lies
-# Pieces laid, first pieces that wait, whether it has nothing to do; then its deepest board, whole.
+NO_PIECE = b"\xff\xff"  # an empty place of a board
+# Pieces laid, first pieces that wait, whether the slave is idle; followed by its deepest board.
 REPORT_FORMAT = struct.Struct("<QI?")
-# The first pieces to search next, whether all are handed out, pieces laid by all, deepest board.
+# The range of first pieces to search next, whether the search is over, pieces laid by all slaves,
+# pieces on the deepest board.
 REPLY_FORMAT = struct.Struct("<II?QH")
 DONE_FORMAT = struct.Struct("<QQQ")  # pieces laid, solutions, exchanges
 
@@ -67,26 +68,26 @@ class Search:
         self.is_done = False
 
     def step(self, budget: int) -> tuple[int, bytes]:
-        """Lays up to `budget` pieces more: how many, and the solutions found with them."""
+        """Lays up to `budget` more pieces; returns how many, and the solutions found."""
         step = self._step(self._search, budget, self.most, self._room, self._counts)
         self.is_done = step
         nodes, solutions = self._counts
         return nodes, ctypes.string_at(self._room, solutions * self._bytes)
 
     def deepest(self) -> bytes:
-        """The board with the longest row of pieces below this first piece so far."""
+        """Returns the board with the most pieces so far below this first piece."""
         laid = ctypes.string_at(self._room, 2 * self._deepest(self._search, self._room))
         return laid.ljust(self._bytes, NO_PIECE[:1])
 
 
 def pieces_in(board: bytes | bytearray) -> int:
-    """The number of pieces on the first places of a board."""
-    # A piece is below 2 ** 14: the second byte of its number is none of `NO_PIECE`.
+    """Returns the number of pieces on the first places of a board."""
+    # A piece is below 2 ** 14, so the second byte of its number is not one of `NO_PIECE`.
     return len(board.rstrip(NO_PIECE)) // 2
 
 
 def master(ranks: mpi.Ranks, tasks: int) -> tuple[float, list[bytearray], dict[str, int]]:
-    """Hands out first pieces in bundles that become smaller, answers reports, gathers solutions."""
+    """Hands out first pieces in shrinking bundles, answers reports, gathers solutions."""
     slaves = ranks.size - 1
     smallest = max(1, tasks // (slaves * PARTS))
     handed = deepest = exchanges = nodes = found = 0
@@ -102,7 +103,7 @@ def master(ranks: mpi.Ranks, tasks: int) -> tuple[float, list[bytearray], dict[s
             laid[slave], waiting, idle = REPORT_FORMAT.unpack_from(data)
             deepest = max(deepest, pieces_in(data[REPORT_FORMAT.size :]))
             first = handed
-            # The next bundle goes out before the last one is searched.
+            # Hands out the next bundle before the slave has searched the last one.
             if waiting <= bundle[slave] // 2:
                 bundle[slave] = min(tasks - handed, max(smallest, (tasks - handed) // (2 * slaves)))
                 handed += bundle[slave]
@@ -118,7 +119,7 @@ def master(ranks: mpi.Ranks, tasks: int) -> tuple[float, list[bytearray], dict[s
 
 
 class Slave:
-    """One searcher and its conversation with the master."""
+    """One searcher and its exchanges with the master."""
 
     def __init__(self, ranks: mpi.Ranks, search: Search, pace: common.Pace, budget: int) -> None:
         self.ranks = ranks
@@ -131,7 +132,7 @@ class Slave:
         self.is_over = False
 
     def work(self) -> None:
-        """Searches until the master has nothing more to do."""
+        """Searches until the master has no more work."""
         while not self.is_over:
             if self.search.is_done and self.waiting:
                 self.search.start(self.waiting.popleft())
@@ -145,7 +146,7 @@ class Slave:
         self.ranks.send(done, 0, DONE)
 
     def _search(self) -> None:
-        """One slice of work, over as many first pieces as it takes."""
+        """Does one slice of work, over as many first pieces as it needs."""
         begin, left = time.monotonic_ns(), self.budget
         while left > 0:
             if self.search.is_done:
@@ -178,7 +179,7 @@ class Slave:
 def check(
     pieces: list[puzzle.Edges], planted: list[int], side: int, parts: list[bytearray]
 ) -> tuple[int, int, bool]:
-    """Different solutions, wrong ones, and whether the planted one is there in its four turns."""
+    """Counts different and wrong solutions, and looks for the planted one in its four turns."""
     size = 2 * side * side
     found = {
         struct.unpack(f"<{side * side}H", part[start : start + size])

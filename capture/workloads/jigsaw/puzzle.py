@@ -1,7 +1,7 @@
-"""Makes a square jigsaw puzzle from a seed, and checks a laid one.
+"""Makes a square jigsaw puzzle from a seed, and checks a solution.
 
-A piece has edges (north, east, south, west); two fit if one is minus the other. What lies on a
-place is 4 * piece + quarter turns clockwise.
+A piece has edges (north, east, south, west); two edges fit if one is minus the other. The number
+at a place is 4 * piece + quarter turns clockwise.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ Edges = tuple[int, int, int, int]
 
 
 def turned(edges: Edges, turns: int) -> Edges:
-    """A piece after quarter turns clockwise: what was west is north."""
+    """Returns a piece after quarter turns clockwise: one turn moves west to north."""
     return tuple(edges[(place - turns) % 4] for place in range(4))  # type: ignore[return-value]
 
 
 def cut(side: int, colours: int, seed: int) -> tuple[list[Edges], list[int]]:
-    """The pieces of a puzzle, shuffled and turned, and how they were before."""
-    chance = random.Random(seed)  # noqa: S311 - a puzzle, no secret
+    """Returns the shuffled and turned pieces of a puzzle, and their solution."""
+    chance = random.Random(seed)  # noqa: S311 - a puzzle, not a secret
 
     def edge() -> int:
         return chance.choice((-1, 1)) * chance.randint(1, colours)
@@ -42,7 +42,7 @@ def cut(side: int, colours: int, seed: int) -> tuple[list[Edges], list[int]]:
 
 
 def fits(pieces: Sequence[Edges], side: int, laid: Sequence[int]) -> bool:
-    """Whether every piece lies once and all neighbours fit."""
+    """Returns whether every piece is used once and all neighbours fit."""
     if sorted(number // 4 for number in laid) != list(range(side * side)):
         return False
     edges = [turned(pieces[number // 4], number % 4) for number in laid]
@@ -54,7 +54,7 @@ def fits(pieces: Sequence[Edges], side: int, laid: Sequence[int]) -> bool:
 
 
 def quarter(laid: Sequence[int], side: int) -> list[int]:
-    """The whole puzzle turned by a quarter: right again, and another placing of the pieces."""
+    """Returns the whole puzzle after a quarter turn, which is another solution."""
     return [
         laid[(side - 1 - column) * side + row] // 4 * 4
         + (laid[(side - 1 - column) * side + row] + 1) % 4

@@ -1,8 +1,8 @@
-"""Factors a dense matrix into L and U, with pivoting, in blocks of columns over the ranks.
+"""Factors a dense matrix into L and U with pivoting; ranks own blocks of columns.
 
-Blocks go round the ranks. In each step the owner of the next panel factors it, all ranks get it
-(it is spread over them and rolled round a ring), and each updates its blocks: network and
-computing take turns.
+Blocks are dealt to the ranks in turn. In each step, the owner of the next panel factors it, all
+ranks get the panel (scattered, then passed round a ring), and each updates its blocks: network and
+computing alternate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import rounds
 APP = "lu"
 MESSAGE_BYTES = 60 * 1024  # below the eager limit
 MAX_ROWS = 16_384
-# The error is scaled as LINPACK does: several units are usual, thousands are a fault.
+# The error is scaled as in LINPACK: several units are usual, thousands are a fault.
 MAX_RESIDUAL = 16.0
 SPREAD, ROLL, PART = 1, 2, 3
 
@@ -49,7 +49,7 @@ class Solver:
         return matrix.columns(self.seed, self.rows, self.starts[number], self.widths[number])
 
     def step(self, number: int, pace: common.Pace) -> None:
-        """One panel: factored, with all ranks, applied to all blocks right of it."""
+        """Factors one panel, sends it to all ranks, and applies it to all blocks right of it."""
         ranks, first, width = self.ranks, self.starts[number], self.widths[number]
         owner = number % ranks.size
         begin = ranks.now()
@@ -84,7 +84,7 @@ class Solver:
         self.flops += flops
 
     def _broadcast(self, data: bytearray, owner: int) -> None:
-        """Spreads the owner's data over the ranks, then rolls the parts round the ring.
+        """Scatters the owner's data over the ranks, then passes the parts round the ring.
 
         Every rank sends about as much as it receives, at the same time (van de Geijn).
         """
@@ -117,7 +117,7 @@ class Solver:
             place += len(message)
 
     def residual(self) -> float | None:
-        """The scaled error of P A x = L U x for a random x; rank 0 knows it. Not timed.
+        """Returns the scaled error of P A x = L U x for a random x on rank 0, else None. Not timed.
 
         max |P A x - L U x| / (max |A x| * rows * epsilon).
         """
@@ -142,7 +142,7 @@ class Solver:
         return list(zip(self.starts, self.widths, strict=True))
 
     def _sum(self, part: np.ndarray) -> np.ndarray:
-        """The sum over all ranks, known to all."""
+        """Returns the sum over all ranks, on all ranks."""
         ranks = self.ranks
         if ranks.rank != 0:
             ranks.post(part.tobytes(), 0, PART)

@@ -1,6 +1,6 @@
-"""Makes a real matrix from a seed, block by block, and finds the error of a decomposition.
+"""Makes a real matrix from a seed, block by block, and multiplies its factors for a check.
 
-The matrix is never sent: every rank makes the columns that it owns, and makes them again to check.
+The matrix is never sent: every rank makes its own columns, and makes them again for the check.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def columns(seed: int, rows: int, first: int, count: int) -> np.ndarray:
-    """`count` columns from column `first`, each a row of the array; values in [-0.5, 0.5)."""
+    """Makes `count` columns from column `first`, as rows of the array; values in [-0.5, 0.5)."""
     index = np.arange(first * rows, (first + count) * rows, dtype=np.uint64)
-    # splitmix64 of seed and place.
+    # splitmix64 of seed and index.
     bits = (index + np.uint64(seed << 40)) * GOLDEN
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -26,7 +26,7 @@ def columns(seed: int, rows: int, first: int, count: int) -> np.ndarray:
 
 
 class Kernel:
-    """The compiled steps on column-major doubles; each returns its floating-point operations."""
+    """The compiled steps on column-major doubles; `factor` and `update` count their operations."""
 
     def __init__(self) -> None:
         library = common.kernels()
@@ -40,7 +40,7 @@ class Kernel:
         self._update.argtypes = (pointer, size, size, size, pointer, size)
 
     def factor(self, panel: np.ndarray) -> tuple[np.ndarray, int]:
-        """Factors a panel in place; its row swaps."""
+        """Factors a panel in place; returns its row swaps."""
         width, rows = panel.shape
         pivots = np.empty(width, np.uint32)
         fault = self._factor(panel.ctypes.data, rows, width, pivots.ctypes.data)
@@ -49,12 +49,12 @@ class Kernel:
         return pivots, rows * width * width - width**3 // 3
 
     def swap(self, block: np.ndarray, first: int, pivots: np.ndarray) -> None:
-        """Swaps rows of a block of columns as a panel's were; row `first` is its first."""
+        """Swaps rows of a block of columns like those of a panel, whose first row is `first`."""
         count, rows = block.shape
         self._swap(block.ctypes.data, rows, count, first, pivots.ctypes.data, len(pivots))
 
     def update(self, block: np.ndarray, first: int, panel: np.ndarray) -> int:
-        """Takes a block of columns right of the panel to its part of U and what is left."""
+        """Updates a block of columns right of the panel to its part of U and the remainder."""
         count, rows = map(int, block.shape)
         width: int = len(panel)
         self._update(block.ctypes.data, rows, count, first, panel.ctypes.data, width)
@@ -62,7 +62,7 @@ class Kernel:
 
 
 def upper_times(block: np.ndarray, first: int, x: np.ndarray) -> np.ndarray:
-    """The part of U x that columns from column `first` add."""
+    """Returns the contribution to U x of the columns from column `first`."""
     part = np.zeros(block.shape[1])
     for number, column in enumerate(block):
         part[: first + number + 1] += column[: first + number + 1] * x[number]
@@ -70,7 +70,7 @@ def upper_times(block: np.ndarray, first: int, x: np.ndarray) -> np.ndarray:
 
 
 def lower_times(block: np.ndarray, first: int, y: np.ndarray) -> np.ndarray:
-    """The part of L y that columns from column `first` add; L has ones on its diagonal."""
+    """Returns the contribution to L y of columns from `first`; L has ones on its diagonal."""
     part = np.zeros(block.shape[1])
     for number, column in enumerate(block):
         row = first + number
@@ -80,7 +80,7 @@ def lower_times(block: np.ndarray, first: int, y: np.ndarray) -> np.ndarray:
 
 
 def swapped(values: np.ndarray, swaps: list[tuple[int, np.ndarray]]) -> np.ndarray:
-    """A column with its rows swapped as all panels were."""
+    """Returns a column with its rows swapped like those of all panels."""
     values = values.copy()
     for first, pivots in swaps:
         for step, pivot in enumerate(pivots):

@@ -1,8 +1,8 @@
-"""Searches all states of an elevator for one that breaks a promise (Maassen, 3.1).
+"""Checks all states of an elevator for a violated property (Maassen, 3.1).
 
-States are hashed over all ranks, as in DiVinE: a rank expands its own and sends the others to
-their owners, combined into messages of `batch_bytes`. Accepting cycles are found by maximal
-accepting predecessors: the first phase generates the states, each further one searches the rest.
+States are hashed over all ranks, as in DiVinE: a rank expands its own states and sends others to
+their owners, combined into messages of `batch_bytes`. Maximal accepting predecessors reveal
+accepting cycles: the first phase generates the states, each further one searches the rest.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import rounds
 
 APP = "modelcheck"
 ENTRY_BYTES = 16  # state and value
-SLICE_NS = 1_000_000  # of work between two looks at what came in
+SLICE_NS = 1_000_000  # of work between two checks for messages
 BUSY_SLICE = 2000  # states
 MESSAGES_PER_LOOK = 16
-# A rank that learns earlier that a phase is over sends work of the next one.
+# A rank that is the first to learn of a phase's end already sends work of the next phase.
 WORK = (10, 11)
 NAMES = ("states", "edges", "accepting", "cycle")
 
@@ -48,28 +48,28 @@ class Search(combining.Share):
         self._building = building
 
     def work(self, limit: int) -> int:
-        """Expands up to `limit` states; how many there were."""
+        """Expands up to `limit` states; returns how many."""
         return int(self.call["work"](self.share, limit))
 
     def shrink(self) -> int:
-        """Ends a phase; how many accepting states may still lie on a cycle."""
+        """Ends a phase; returns how many accepting states may still be on a cycle."""
         return int(self.call["shrink"](self.share))
 
     def counts(self) -> list[int]:
-        """NAMES, of this rank."""
+        """Returns NAMES of this rank."""
         out = (ctypes.c_uint64 * 4)()
         self.call["counts"](self.share, out)
         return list(out)
 
     def reference(self) -> list[int]:
-        """NAMES, of the whole model, found by one thread in another way."""
+        """Returns NAMES of the whole model, found by one thread with another method."""
         out = (ctypes.c_uint64 * 4)()
         self._reference(*self._building, out)
         return list(out)
 
 
 class Worker:
-    """One rank: its search, its messages, its part in finding the end."""
+    """One rank: its search, its messages, its part in termination detection."""
 
     def __init__(
         self, ranks: mpi.Ranks, search: Search, batch: int, flush_limit: float, state_ns: float
@@ -88,7 +88,7 @@ class Worker:
         self.early: list[bytearray] = []
 
     def phase(self, number: int) -> None:
-        """Works, sends and receives until no rank has anything to do and nothing is on its way."""
+        """Works, sends and receives until all ranks are idle and no message is in transit."""
         termination = rounds.Termination()
         self._absorb(self.early)
         self.early = []
@@ -112,7 +112,7 @@ class Worker:
             self.ranks.wait(max(0.0, min(mpi.IDLE_POLL_S, left)))
 
     def agree(self, *values: int) -> tuple[int, ...]:
-        """The sums of up to 4 numbers over all ranks, between two phases."""
+        """Returns the sums of up to 4 numbers over all ranks, between two phases."""
         total = self.rounds.offer((*values, 0, 0, 0, 0)[:4])
         while total is None:
             _, tag, data = self.ranks.receive()
@@ -157,7 +157,7 @@ class Worker:
         return any(self.search.waiting(peer) for peer in self.peers)
 
     def _flush(self, number: int) -> bool:
-        """Without local work: sends what is not full yet; whether it is still held back."""
+        """Sends partial batches if there is no local work; returns whether any is held back."""
         if not self._wants_flush():
             return False
         if self.ranks.now() < self.next_flush:

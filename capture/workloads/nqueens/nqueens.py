@@ -1,7 +1,7 @@
-"""Finds all placements of N queens, by a master and its slaves (Kitatsuji, section 2).
+"""Finds all placements of N queens, with a master and slaves (Kitatsuji, section 2).
 
-Rank 0 hands out sub-boards (the first rows are placed) one at a time, on request.
-A slave keeps what it finds; when no sub-board is left it returns all its solutions.
+Rank 0 hands out sub-boards (with the first rows placed) one at a time, on request. A slave
+keeps its solutions, and returns all of them when no sub-board is left.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ APP = "nqueens"
 # Number of solutions for boards 1.. (OEIS A000170).
 KNOWN = (1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512)
 MAX_BOARD = len(KNOWN)
-QUEEN_BYTES = 4  # of a column in a message: an integer, as the paper's amounts imply
+QUEEN_BYTES = 4  # of a column in a message: an integer, as the paper's data volumes imply
 RETURN_BYTES = 60 * 1024  # of solutions in one message: below the eager limit
 SPOT_CHECKS = 1000
 
@@ -36,7 +36,7 @@ DONE_FORMAT = struct.Struct("<QQ")  # solutions, nodes
 
 
 def sub_boards(board: int, rows: int) -> list[bytes]:
-    """All placements of queens in the first `rows` rows that do not attack each other."""
+    """Returns all placements of queens in the first `rows` rows that do not attack each other."""
     parts = [b""]
     for row in range(rows):
         parts = [
@@ -52,7 +52,7 @@ def sub_boards(board: int, rows: int) -> list[bytes]:
 
 
 def is_solution(columns: Sequence[int]) -> bool:
-    """Whether no two queens attack each other; by a test other than the kernel's."""
+    """Returns whether no two queens attack each other, by another test than the kernel's."""
     board = len(columns)
     return (
         {*columns} == {*range(board)}
@@ -80,7 +80,7 @@ class Kernel:
         self._room = ctypes.create_string_buffer(self._capacity * board)
 
     def solve(self, task: bytes) -> tuple[bytes, int]:
-        """The solutions below a sub-board, one after the other, and the nodes visited."""
+        """Returns the concatenated solutions below a sub-board, and the number of visited nodes."""
         nodes = ctypes.c_uint64()
         while True:
             found = self._search(
@@ -95,7 +95,7 @@ class Kernel:
 
 
 class Computed:
-    """All sub-boards solved before the clock starts, once per machine, shared by its ranks."""
+    """All sub-boards, solved once per machine before the clock starts, for all its ranks."""
 
     def __init__(self, kernel: Kernel, tasks: list[bytes]) -> None:
         job = os.environ.get("PMIX_NAMESPACE", "alone").replace("/", "-")
@@ -104,7 +104,7 @@ class Computed:
         self._files = [Path(f"{place}.{end}") for end in ("json", "solutions", "lock")]
         index, data, locked = self._files
         with locked.open("w") as lock:
-            # One rank computes, alone, while the others wait here: so it can be timed.
+            # One rank computes while the others wait here, so that its time is undisturbed.
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not index.exists():
                 self._compute(kernel, tasks, index, data)
@@ -116,7 +116,7 @@ class Computed:
         self._data = data.open("rb")
 
     def remove(self) -> None:
-        """Leaves nothing behind on this machine."""
+        """Removes the files from this machine."""
         for path in self._files:
             path.unlink(missing_ok=True)
 
@@ -135,13 +135,13 @@ class Computed:
         index.write_text(json.dumps({"node_ns": used / max(nodes, 1), "spans": spans}))
 
     def solve(self, task: bytes) -> tuple[bytes, int]:
-        """As `Kernel.solve`, from memory."""
+        """Does the same as `Kernel.solve`, from the stored solutions."""
         offset, size, nodes = self._spans[task]
         return os.pread(self._data.fileno(), size, offset), nodes
 
 
 def master(ranks: mpi.Ranks, board: int, tasks: list[bytes]) -> dict[str, Any]:
-    """Hands out the sub-boards and gathers the solutions; the answer and its time."""
+    """Hands out the sub-boards and gathers the solutions; returns the answer and its time."""
     slaves = range(1, ranks.size)
     for slave in slaves:
         ranks.receive(slave, READY)
@@ -185,7 +185,7 @@ def master(ranks: mpi.Ranks, board: int, tasks: list[bytes]) -> dict[str, Any]:
 
 
 class Sample:
-    """How many solutions came back, and every so many of them: all would be 0.9 GB of board 16."""
+    """The number of returned solutions, and a sample: all of board 16 would be 0.9 GB."""
 
     def __init__(self, board: int) -> None:
         self.board = board
@@ -194,7 +194,7 @@ class Sample:
         self._step = max(1, KNOWN[board - 1] // SPOT_CHECKS)
 
     def take(self, message: bytes | bytearray) -> None:
-        """Counts the solutions of a message, and keeps those whose turn it is."""
+        """Counts the solutions of a message, and keeps every `_step`-th solution."""
         size = self.board * QUEEN_BYTES
         number = len(message) // size
         for place in range(-self.returned % self._step, number, self._step):
@@ -203,19 +203,19 @@ class Sample:
 
 
 def encoded(solutions: bytes) -> bytearray:
-    """Columns as they go over the network, one integer each, the least byte first."""
+    """Encodes columns for the network, as one little-endian integer each."""
     message = bytearray(len(solutions) * QUEEN_BYTES)
     message[::QUEEN_BYTES] = solutions
     return message
 
 
 def columns(message: bytes | bytearray) -> tuple[int, ...]:
-    """The columns of a message."""
+    """Decodes the columns of a message."""
     return struct.unpack(f"<{len(message) // QUEEN_BYTES}I", message)
 
 
 def check(sample: Sample, claimed: int) -> tuple[dict[str, int], bool]:
-    """Whether the number is the known one and a sample of the boards is right."""
+    """Checks the number of solutions, and the boards of the sample."""
     expected = KNOWN[sample.board - 1]
     wrong = sum(not is_solution(one) for one in sample.boards)
     correct = sample.returned == claimed == expected and wrong == 0
@@ -229,7 +229,7 @@ def check(sample: Sample, claimed: int) -> tuple[dict[str, int], bool]:
 
 
 def slave(ranks: mpi.Ranks, board: int, solver: Kernel | Computed, node_ns: float | None) -> None:
-    """Asks, solves, keeps; returns everything at the end."""
+    """Requests, solves and keeps; returns all solutions at the end."""
     ranks.send(b"", 0, READY)
     ranks.receive(0, GO)
     ranks.start_clock()
@@ -277,7 +277,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     common.only(problem, "board", "split", "node_ns")
     board = common.whole_number(problem, "board", 12, 1, MAX_BOARD)
     split = common.whole_number(problem, "split", min(2, board), 1, min(4, board))
-    # Without node_ns, the time is measured here.
+    # Without node_ns, `Computed` measures the time.
     node_ns = problem.get("node_ns")
     if node_ns is not None:
         node_ns = common.number(problem, "node_ns", 1, 1e-3, 1e6)
@@ -302,7 +302,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
         node_ns = node_ns or computed.measured_node_ns
         slave(ranks, board, computed, node_ns)
         ranks.notes["node_ns"] = node_ns
-        # All ranks had read it before the first task was handed out.
+        # All ranks had opened the files before the first task was handed out.
         computed.remove()
     ranks.finish(output, {})
 

@@ -1,7 +1,7 @@
-"""Times messages of one size by sending them to and fro (UKLight, section 2.2).
+"""Times messages of one size by sending them back and forth (UKLight, section 2.2).
 
-Rank 0 sends to the last rank, which sends back what it got, as PingPong of the Intel MPI Benchmarks
-does. Nothing else is on its way meanwhile; ranks between the two wait.
+Rank 0 sends to the last rank, which returns what it received, like PingPong of the Intel MPI
+Benchmarks. Nothing else is in transit meanwhile; the other ranks wait.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PING, PONG, OVER = 1, 2, 3
 
 
 def transmit(ranks: mpi.Ranks, data: bytearray, to: int, tag: int) -> None:
-    """One message; its span ends when the network has taken all of it."""
+    """Sends one message; its span ends when the network has taken all of it."""
     begin = ranks.now()
     ranks.post(data, to, tag)
     ranks.flush()
@@ -32,12 +32,12 @@ def transmit(ranks: mpi.Ranks, data: bytearray, to: int, tag: int) -> None:
 
 
 def serve(ranks: mpi.Ranks, peer: int, size: int, warmup: int, repetitions: int) -> list[float]:
-    """Sends one size to and fro; seconds of one way for each repetition that counts.
+    """Sends one size back and forth; returns the one-way seconds of each measured repetition.
 
     Raises:
-        ValueError: What came back is not what was sent.
+        ValueError: A message came back changed.
     """
-    # Pseudo-random content, which no fault leaves behind by chance.
+    # Pseudo-random content, which no fault produces by chance.
     sent = bytearray().join(common.content(size, size))
     times = []
     for number in range(warmup + repetitions):
@@ -55,7 +55,7 @@ def serve(ranks: mpi.Ranks, peer: int, size: int, warmup: int, repetitions: int)
 
 
 def answer_back(ranks: mpi.Ranks, size: int, times: int) -> None:
-    """The other side of `serve`."""
+    """Sends the messages of `serve` back, on the other rank."""
     data = bytearray(size)
     for _ in range(times):
         ranks.receive_into(data, 0, PING)
@@ -63,7 +63,7 @@ def answer_back(ranks: mpi.Ranks, size: int, times: int) -> None:
 
 
 def message_sizes(problem: dict[str, Any]) -> list[int]:
-    """One size, or a list of them."""
+    """Returns the message sizes of the problem, which has one size or a list."""
     given = problem.get("message_bytes", 1 << 20)
     sizes = given if isinstance(given, list) else [given]
     if not sizes:

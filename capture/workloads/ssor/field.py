@@ -1,9 +1,9 @@
-"""Residuals and sweeps of a block of a grid, for equations with a known solution.
+"""Computes residuals and sweeps of a block of a grid, for equations with a known solution.
 
-Five values a point. At each point stands a block, `DIAGONAL` times one plus `COUPLING` times all
-ones; of each of the six neighbours 1 is taken, and a fourth difference of two points each way
-damps. All values outside the grid are 0. Arrays are [plane, row, column, part] with two layers of
-ghosts around rows, columns and planes.
+Each point has five values. The matrix has the diagonal block `DIAGONAL` * I + `COUPLING` * J (all
+ones), -1 for each of the six neighbours, and damping by a fourth difference over two points each
+way. Values outside the grid are 0. Arrays are [plane, row, column, part], with two layers of ghost
+points around planes, rows and columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INSIDE = slice(GHOSTS, -GHOSTS)
 
 
 def exact(seed: int, spans: tuple[range, range, range], points: int) -> np.ndarray:
-    """The solution on a block, given by its planes, rows and columns, and on its ghosts."""
+    """Returns the solution on a block of planes, rows and columns, and on its ghosts."""
     axes = [np.arange(span.start - GHOSTS, span.stop + GHOSTS) for span in spans]
     z, y, x = (np.expand_dims(axis, -1) for axis in np.ix_(*axes))
     parts = np.arange(1, PARTS + 1)
@@ -32,7 +32,7 @@ def exact(seed: int, spans: tuple[range, range, range], points: int) -> np.ndarr
 
 
 def applied(u: np.ndarray) -> np.ndarray:
-    """The matrix times a block, without its ghosts, which it reads."""
+    """Returns the matrix times a block; reads its ghosts, but the result has none."""
     centre = u[INSIDE, INSIDE, INSIDE]
     total = DIAGONAL * centre + COUPLING * centre.sum(axis=-1, keepdims=True)
     for axis in range(3):
@@ -43,7 +43,7 @@ def applied(u: np.ndarray) -> np.ndarray:
 
 
 def _shifted(u: np.ndarray, axis: int, step: int) -> np.ndarray:
-    """The sum of the points `step` before and behind along an axis."""
+    """Returns the sum of the points `step` before and after along an axis."""
     places = [INSIDE] * 3
     size = u.shape[axis] - 2 * GHOSTS
     both = []
@@ -64,7 +64,7 @@ class Kernel:
         self._sweep.argtypes = (pointer, pointer, size, size, real, real, real, ctypes.c_uint32)
 
     def sweep(self, v: np.ndarray, plane: int, *, upper: bool) -> None:
-        """Sweeps a plane of `v`, whose plane before and whose ghosts hold what they must."""
+        """Sweeps a plane of `v`, whose previous plane and ghosts must be up to date."""
         before = v[plane + 1 if upper else plane - 1]
         here = v[plane]
         height, width = here.shape[:2]

@@ -1,8 +1,8 @@
-"""Solves a sparse linear system by SSOR, as NPB's LU communicates (Kitatsuji, section 2).
+"""Solves a sparse linear system by SSOR, with the communication of NPB's LU (Kitatsuji, section 2).
 
-The grid's columns of planes are spread over a rectangle of ranks. A lower sweep goes plane by
-plane from one corner to the other, an upper sweep back: for each plane a rank waits for an edge of
-two neighbours and sends its own to the two others. Then all exchange two layers of the solution.
+The rows and columns of all planes are divided over a rectangle of ranks. A lower sweep goes plane
+by plane from one corner to the other, an upper sweep back: for each plane, a rank waits for an edge
+of two neighbours and sends its own to the two others. Then all exchange two layers of the solution.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ import rounds
 APP = "ssor"
 MESSAGE_BYTES = 60 * 1024  # below the eager limit
 MOST_SIDE = 258
-SHRINKS = 0.5  # the error's factor in an iteration, at most
-ROUNDED = 1e-12  # an error as small as this is one of rounding
+SHRINKS = 0.5  # maximum factor of the error per iteration
+ROUNDED = 1e-12  # smaller errors are rounding errors
 EDGE, LAYERS, WORST = 1, 2, 3
 G, INSIDE = field.GHOSTS, field.INSIDE
 ROWS, COLUMNS = 0, 1
 
 
 def rectangle(ranks: int) -> tuple[int, int]:
-    """Rows and columns of ranks, as near to a square as can be."""
+    """Returns rows and columns of ranks, as close to a square as possible."""
     rows = max(count for count in range(1, math.isqrt(ranks) + 1) if ranks % count == 0)
     return rows, ranks // rows
 
 
 def part(points: int, parts: int, number: int) -> range:
-    """The points of one of several parts of equal size."""
+    """Returns the points of one of several parts of nearly equal size."""
     return range(points * number // parts, points * (number + 1) // parts)
 
 
@@ -49,10 +49,10 @@ class Solver:
 
     def __init__(self, ranks: mpi.Ranks, side: int, seed: int) -> None:
         self.ranks = ranks
-        self.points = side - 2  # the outermost are given
+        self.points = side - 2  # boundary points are given
         shape = rectangle(ranks.size)
         place = divmod(ranks.rank, shape[COLUMNS])
-        # The rank one row or column before and behind; none at the border.
+        # The ranks one row or column before and after; none at the border.
         stride = (shape[COLUMNS], 1)
         self.near = {
             (axis, step): ranks.rank + step * stride[axis]
@@ -68,7 +68,7 @@ class Solver:
         self.plane_points = len(rows) * len(columns)
 
     def iterate(self, number: int, pace: common.Pace) -> None:
-        """One iteration: residuals, both sweeps, the correction, and the layers of neighbours."""
+        """Does one iteration: residuals, both sweeps, correction, exchange of layers."""
         ranks = self.ranks
         begin = ranks.now()
         work = time.monotonic_ns()
@@ -91,7 +91,7 @@ class Solver:
         ranks.phase("exchange", begin, ranks.now(), step=number)
 
     def _plane(self, v: np.ndarray, plane: int, step: int, pace: common.Pace) -> None:
-        """Waits for the edges of the neighbours on one side, sweeps, and sends to the others."""
+        """Waits for edges of the neighbours on one side, sweeps, sends edges to the other side."""
         for axis in (ROWS, COLUMNS):
             if (source := self.near.get((axis, step))) is not None:
                 ghost = v[plane][self._ghosts(axis, step, 1)]
@@ -105,7 +105,7 @@ class Solver:
                 self.ranks.post(v[plane][self._own(axis, -step, 1)].tobytes(), to, EDGE)
 
     def _shift(self, axis: int, step: int) -> None:
-        """Gives the neighbour behind the last two layers, and takes those of the one before."""
+        """Sends the last two layers to one neighbour, and receives those of the opposite one."""
         ranks, to, source = self.ranks, self.near.get((axis, step)), self.near.get((axis, -step))
         if to is not None:
             begin = ranks.now()
@@ -123,18 +123,18 @@ class Solver:
 
     @staticmethod
     def _own(axis: int, step: int, layers: int) -> tuple[slice, ...]:
-        """Rows and columns of the outermost layers on one side."""
+        """Returns rows and columns of the outermost layers on one side."""
         edge = slice(-G - layers, -G) if step > 0 else slice(G, G + layers)
         return (edge, INSIDE) if axis == ROWS else (INSIDE, edge)
 
     @staticmethod
     def _ghosts(axis: int, step: int, layers: int) -> tuple[slice, ...]:
-        """Rows and columns of the innermost ghosts on one side."""
+        """Returns rows and columns of the innermost ghosts on one side."""
         edge = slice(-G, layers - G or None) if step > 0 else slice(G - layers, G)
         return (edge, INSIDE) if axis == ROWS else (INSIDE, edge)
 
     def error(self) -> float | None:
-        """The largest error of a value anywhere; rank 0 knows it. Not timed."""
+        """Returns the largest error of any value on rank 0, else None. Not timed."""
         own = float(np.abs(self.u - self.exact)[INSIDE, INSIDE, INSIDE].max())
         if self.ranks.rank != 0:
             self.ranks.send(struct.pack("<d", own), 0, WORST)

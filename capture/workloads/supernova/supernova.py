@@ -1,7 +1,7 @@
 """Finds objects that appear between two images of the sky (Maassen, 3.3).
 
-Rank 0 is the master; the next `servers` ranks hold the images on disk; the others work: each asks
-for a job, fetches both images from the server that has them, searches, returns what it found.
+Rank 0 is the master; the next `servers` ranks have the images on disk; the others are workers: each
+requests a job, fetches both images from their server, searches them, and returns the result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import common
 APP = "supernova"
 LEAST_SIDE = 64
 MOST_FOUND = 64
-NEAR = 1  # pixels by which noise may move what is found
+NEAR = 1  # pixels by which noise may move an object
 REQUEST, JOB, NO_MORE, RESULT, FETCH, IMAGES, STOP = range(1, 8)
 
 
@@ -48,7 +48,7 @@ class Kernel:
         self._room = (ctypes.c_int32 * (2 * MOST_FOUND))()
 
     def images(self, number: int, side: int) -> bytes:
-        """Both images of a pair, one after the other."""
+        """Returns both images of a pair, one after the other."""
         room = (ctypes.c_uint16 * (side * side))()
         both = b""
         for second in (False, True):
@@ -58,11 +58,11 @@ class Kernel:
         return both
 
     def truth(self, number: int, side: int) -> list[list[int]]:
-        """Where something has appeared."""
+        """Returns the places of new objects."""
         return self._places(self._truth(number, side, self._room, MOST_FOUND))
 
     def search(self, both: bytearray, side: int) -> list[list[int]]:
-        """What is found in a pair."""
+        """Returns the places of objects found in a pair."""
         size = 2 * side * side
         first = (ctypes.c_char * size).from_buffer(both)
         second = (ctypes.c_char * size).from_buffer(both, size)
@@ -73,7 +73,7 @@ class Kernel:
 
 
 class Sky:
-    """All pairs: how large, how hard, on which server."""
+    """All pairs of images: their sizes, effort and servers."""
 
     def __init__(self, problem: dict[str, Any]) -> None:
         common.only(problem, "pairs", "side", "servers", "pixel_ns", "spread", "seed")
@@ -83,7 +83,7 @@ class Sky:
         self.pixel_ns = common.number(problem, "pixel_ns", 6500, 0, 1e9)
         spread = common.number(problem, "spread", 0.3, 0, 1)
         seed = common.whole_number(problem, "seed", 1, 0, 2**31)
-        chance = random.Random(seed)  # noqa: S311 - no secret
+        chance = random.Random(seed)  # noqa: S311 - not a secret
         workers = common.ranks_started() - 1 - self.servers
         if workers < 1:
             expected = f"a master, {self.servers} servers and at least 1 worker"
@@ -91,8 +91,8 @@ class Sky:
         if workers > count:
             expected = f"at most {count} workers: there are no more pairs"
             raise common.BadProblemError("ranks", f"{workers} workers", expected)
-        # The images differ in size, and the same size in the time that it takes; a pixel of a
-        # larger image takes longer, so that the last jobs are shorter than what they fetch.
+        # Images differ in size, and images of one size in their effort; a pixel of a larger image
+        # takes longer, so that the last jobs are shorter than their fetches.
         self.sides = [
             max(LEAST_SIDE, round(mean * chance.lognormvariate(0, spread))) for _ in range(count)
         ]
@@ -102,16 +102,16 @@ class Sky:
         self.effort = [one / mean_effort for one in effort]
 
     def server(self, pair: int) -> int:
-        """The rank that has a pair on its disk."""
+        """Returns the rank that has a pair on its disk."""
         return 1 + pair % self.servers
 
     def size(self, pair: int) -> int:
-        """Bytes of both images."""
+        """Returns the bytes of both images."""
         return 4 * self.sides[pair] ** 2
 
 
 def master(ranks: channels.Ranks, sky: Sky) -> dict[str, Any]:
-    """Hands out the largest pair first; the answer when all have come back."""
+    """Hands out the largest pair first; returns the answer when all results are back."""
     waiting = sorted(range(len(sky.sides)), key=sky.size)
     found: dict[int, list[list[int]]] = {}
     workers = {rank: ranks.control[rank] for rank in range(1 + sky.servers, ranks.size)}
@@ -157,7 +157,7 @@ def master(ranks: channels.Ranks, sky: Sky) -> dict[str, Any]:
 
 
 def same(truth: list[list[int]], found: list[list[int]]) -> bool:
-    """Whether the same objects were found, with places as far apart as noise moves them."""
+    """Returns whether the same objects were found, with places at most `NEAR` pixels apart."""
 
     def is_found(place: list[int]) -> bool:
         return any(all(abs(a - b) <= NEAR for a, b in zip(place, p, strict=True)) for p in found)
@@ -177,13 +177,13 @@ def server(ranks: channels.Ranks, sky: Sky) -> None:
         threading.Thread(target=accept, args=(ranks, folder, serving), daemon=True).start()
         ranks.control[0].expect(STOP)
         ranks.phase("serve", 0.0, ranks.now())
-        # A worker may have all images before the thread that sent them has counted them.
+        # A worker may have all images before the sending thread has counted them.
         for thread in serving:
             thread.join()
 
 
 def accept(ranks: channels.Ranks, folder: Path, serving: list[threading.Thread]) -> None:
-    """Serves each connection in a thread of its own."""
+    """Serves each connection in its own thread."""
     while True:
         channel = ranks.accept()
         thread = threading.Thread(target=serve, args=(channel, folder), daemon=True)
@@ -192,14 +192,14 @@ def accept(ranks: channels.Ranks, folder: Path, serving: list[threading.Thread])
 
 
 def serve(channel: channels.Channel, folder: Path) -> None:
-    """One pair per connection."""
+    """Sends the one pair of a connection."""
     with contextlib.closing(channel):
         pair = channel.expect(FETCH).number
         channel.send(IMAGES, (folder / f"{pair}").read_bytes(), pair)
 
 
 def worker(ranks: channels.Ranks, sky: Sky) -> None:
-    """Asks, fetches, searches, returns, until there are no more pairs."""
+    """Requests, fetches, searches and returns pairs until there are no more."""
     kernel = Kernel()
     pace_ns = None if ranks.compute == "busy" else sky.pixel_ns
     pace = common.Pace(pace_ns)

@@ -1,6 +1,6 @@
-"""Tasks from a file of the Standard Task Graph Set, or a seed; their priorities and answers.
+"""Makes tasks from a file of the Standard Task Graph Set or a seed, with priorities and answers.
 
-The format has no data and no memory: how much a task needs and leaves comes from the seed.
+The format has neither data nor memory: the sizes that a task needs and outputs come from the seed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 import common
 
 MAX_TIME = 20  # of a generated task, in units; the set's own random graphs have 1 to 20 or less
-REACH = 30  # where none is given: a generated task depends on some of so many before it
+REACH = 30  # default: a generated task depends on some of this many tasks before it
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task: `time` in units, `memory` in MB while it runs, `size` in bytes of its output."""
+    """One task: `time` in units, `memory` in MB while it runs, `size` of its output in bytes."""
 
     number: int
     time: int
@@ -29,10 +29,10 @@ class Task:
 
 
 def read(path: Path) -> list[Task]:
-    """The tasks of a .stg file, the two dummies included.
+    """Reads the tasks of a .stg file, the two dummies included.
 
-    First line: the number of tasks without the dummies. Then one line each: number, time, number
-    of predecessors, predecessors. Lines with # are remarks.
+    First line: the number of tasks without the dummies. Then one line for each task: number,
+    time, number of predecessors, predecessors. A # begins a comment.
     """
     rows = _rows(path)
     place, words = rows[0]
@@ -55,7 +55,7 @@ def read(path: Path) -> list[Task]:
 
 
 def _rows(path: Path) -> list[tuple[int, list[int]]]:
-    """Lines with their numbers, remarks and empty ones apart; at least one."""
+    """Reads lines with their numbers, without comments and empty lines; at least one."""
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -78,11 +78,11 @@ def _fault(path: Path, place: int, found: object, expected: str) -> common.BadPr
 
 
 def generate(count: int, seed: int, reach: int = REACH) -> list[Task]:
-    """`count` tasks between two dummies; each depends on up to four of the `reach` before it.
+    """Makes `count` tasks between two dummies; each depends on up to four of the `reach` before it.
 
-    The longest way is about as long for twice as many tasks with twice the reach.
+    Twice the tasks with twice the reach keep the longest path about the same.
     """
-    chance = random.Random(seed)  # noqa: S311 - a graph, no secret
+    chance = random.Random(seed)  # noqa: S311 - a graph, not a secret
     tasks = [Task(0, 0, ())]
     for number in range(1, count + 1):
         near = range(max(1, number - reach), number)
@@ -97,7 +97,7 @@ def generate(count: int, seed: int, reach: int = REACH) -> list[Task]:
 def furnish(
     tasks: list[Task], seed: int, least: int, most: int, memory: tuple[int, int]
 ) -> list[Task]:
-    """The same tasks with data and memory, both spread evenly over the orders of magnitude."""
+    """Adds data and memory to the tasks, both log-uniformly distributed."""
     chance = random.Random(seed)  # noqa: S311 - as above
 
     def spread(low: int, high: int) -> int:
@@ -110,7 +110,7 @@ def furnish(
 
 
 def followers(tasks: list[Task]) -> list[list[int]]:
-    """The tasks that need the output of each."""
+    """Returns the tasks that need the output of each task."""
     found: list[list[int]] = [[] for _ in tasks]
     for task in tasks:
         for before in task.inputs:
@@ -119,7 +119,7 @@ def followers(tasks: list[Task]) -> list[list[int]]:
 
 
 def in_order(tasks: list[Task]) -> list[int]:
-    """Every task after those that it needs; those on a circle are missing."""
+    """Sorts the tasks topologically; tasks on or after a cycle are missing."""
     missing = [len(task.inputs) for task in tasks]
     after = followers(tasks)
     ready = [task.number for task in tasks if not task.inputs]
@@ -132,7 +132,7 @@ def in_order(tasks: list[Task]) -> list[int]:
 
 
 def priorities(tasks: list[Task]) -> list[int]:
-    """The longest way from the beginning of each task to the end of all, in units of time."""
+    """Returns the longest path from the start of each task to the end of all, in units of time."""
     longest = [0] * len(tasks)
     after = followers(tasks)
     for number in reversed(in_order(tasks)):
@@ -141,7 +141,7 @@ def priorities(tasks: list[Task]) -> list[int]:
 
 
 def compute(task: Task, inputs: list[bytes], unit_rounds: int) -> bytes:
-    """The output of a task from the digests of its inputs, in the order of `task.inputs`."""
+    """Computes the output of a task from its inputs' digests, in the order of `task.inputs`."""
     seed = hashlib.sha256(b"".join([task.number.to_bytes(4, "big"), *inputs])).digest()
     if task.time:
         seed = hashlib.pbkdf2_hmac("sha256", seed, b"taskgraph", task.time * unit_rounds)
@@ -149,12 +149,12 @@ def compute(task: Task, inputs: list[bytes], unit_rounds: int) -> bytes:
 
 
 def digest(output: bytes | bytearray) -> bytes:
-    """What stands for an output in the computation of others."""
+    """Returns the digest that represents an output in the computation of others."""
     return hashlib.sha256(output).digest()
 
 
 def reference(tasks: list[Task], unit_rounds: int) -> bytes:
-    """The digest of the last task's output, computed by one process."""
+    """Computes the digest of the last task's output in one process."""
     known: dict[int, bytes] = {}
     for number in in_order(tasks):
         inputs = [known[before] for before in tasks[number].inputs]

@@ -1,7 +1,7 @@
-"""The process beside a worker's rank that has the data: serves outputs, fetches inputs, computes.
+"""The process of a worker that has its data: serves outputs, fetches inputs, computes.
 
-Every transfer is a connection of its own: the number of a task there, its output back. The rank
-says what to do, and hears what was done, in lines of JSON over a pair of sockets.
+Every transfer has its own connection: the number of a task one way, its output back. The worker's
+rank sends orders and receives results as lines of JSON over a socket pair.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ BACKLOG = 1024
 
 
 def address() -> str:
-    """The address of this host in the network that is captured."""
+    """Returns the address of this host in the captured network."""
     pairs = os.environ.get("FLOWSWEEP_HOSTS", "").split(",")
     hosts = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     return hosts.get(os.uname().nodename, "127.0.0.1")
 
 
 def start(tasks: list[graph.Task], unit_rounds: int, unit_s: float) -> tuple[socket.socket, int]:
-    """Forks the process, before MPI starts; the rank's end, and the port that serves outputs.
+    """Forks the process, before MPI starts; returns the rank's socket, and the port for outputs.
 
-    `unit_s`: with compute: paced, how long a unit of time lasts; 0: as long as it takes.
+    `unit_s`: with compute: paced, seconds of a unit of time; 0: its real time.
     """
     ours, theirs = socket.socketpair()
     listening = socket.create_server((address(), 0), backlog=BACKLOG)
@@ -55,7 +55,7 @@ def start(tasks: list[graph.Task], unit_rounds: int, unit_s: float) -> tuple[soc
 
 
 class Node:
-    """The outputs that are here, and the tasks that run."""
+    """The outputs of this worker, and its running tasks."""
 
     def __init__(self, tasks: list[graph.Task], unit_rounds: int, unit_s: float) -> None:
         self._tasks = tasks
@@ -64,7 +64,7 @@ class Node:
         self._outputs: dict[int, bytes] = {}
 
     async def run(self, control: socket.socket, listening: socket.socket) -> None:
-        """Serves until the rank closes its end, or a task fails."""
+        """Serves until the rank closes its socket, or a task fails."""
         reader, writer = await asyncio.open_unix_connection(sock=control)
         server = await asyncio.start_server(self._serve, sock=listening)
         async with server, asyncio.TaskGroup() as group:
@@ -79,7 +79,7 @@ class Node:
         await writer.wait_closed()
 
     async def _task(self, order: dict[str, Any], writer: asyncio.StreamWriter) -> None:
-        """Fetches what the task needs, all at once; computes; tells."""
+        """Fetches all inputs of the task at once, computes it, and reports."""
         task = self._tasks[order["task"]]
         fetched = await asyncio.gather(*(self._input(*place) for place in order["inputs"]))
         begin = time.monotonic_ns()
@@ -99,7 +99,7 @@ class Node:
     async def _input(
         self, number: int, rank: int, host: str, port: int
     ) -> tuple[bytes, dict[str, Any] | None]:
-        """An output: from here, or by a connection of its own."""
+        """Returns an output, from this worker or over a new connection."""
         if number in self._outputs:
             return self._outputs[number], None
         begin = time.monotonic_ns()

@@ -1,6 +1,6 @@
-"""Computes the output of a task graph's last task on the workers (Kitatsuji, section 2).
+"""Computes the output of a task graph's last task on workers (Kitatsuji, section 2).
 
-Rank 0 gives each task that has its inputs, longest remaining way first, to the worker with the most
+Rank 0 gives each task whose inputs exist, longest remaining path first, to the worker with the most
 free memory. Workers fetch inputs from one another, each over a new connection (see `node`).
 """
 
@@ -30,7 +30,7 @@ ADDRESS, ORDER, RESULT, STOP = range(1, 5)
 
 
 class Scheduler:
-    """The master: what is ready, who has memory, where outputs lie."""
+    """The master: knows ready tasks, workers with free memory, and the places of outputs."""
 
     def __init__(self, ranks: mpi.Ranks, tasks: list[graph.Task], memory_mb: int) -> None:
         self.ranks = ranks
@@ -50,7 +50,7 @@ class Scheduler:
         self.last_digest = ""
 
     def run(self) -> float:
-        """Runs until the last task is done, and returns the seconds that took."""
+        """Runs until the last task is done; returns the seconds that it took."""
         done = 0
         while done < len(self.tasks):
             self._give()
@@ -64,7 +64,7 @@ class Scheduler:
         return end
 
     def _give(self) -> None:
-        """In the order of priority, as long as the first has a worker with enough memory."""
+        """Hands out tasks by priority, as long as a worker has enough memory for the first."""
         while self.ready:
             task = self.tasks[self.ready[0][1]]
             worker = max(self.free, key=lambda rank: (self.free[rank], -rank))
@@ -93,7 +93,7 @@ class Scheduler:
 
 
 def work(ranks: mpi.Ranks, control: socket.socket) -> None:
-    """Passes orders to the process with the data, and what it tells to the master."""
+    """Forwards orders to the process with the data, and its results to the master."""
     base_ns = time.monotonic_ns() - ranks.now() * 1e9
     text = b""
     fetched = tasks = 0
@@ -146,7 +146,7 @@ def main(problem: dict[str, Any], compute: str, output: Path) -> None:
     given = common.text(problem, "graph")
     path = Path(__file__).parent / given if given else None
     bare = graph.read(path) if path else graph.generate(count, seed, reach)
-    # The largest task fits into an empty computer; about four of usual size run at once.
+    # The largest task fits into an idle worker; about four of the usual size run at once.
     tasks = graph.furnish(bare, seed, least, most, (max(1, memory_mb // 8), max(1, memory_mb // 2)))
     workers = common.ranks_started() - 1
     if not 1 <= workers <= len(tasks) - 2:

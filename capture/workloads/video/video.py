@@ -1,8 +1,8 @@
-"""Turns film frames into an ordered stream of JPEG images, over two sites (Maassen, 3.2).
+"""Turns film frames into an ordered stream of JPEG images, across two sites (Maassen, 3.2).
 
 Readers take frames from disk at the frame rate, filters correct their colour, compressors make
-JPEG images, the last rank counts them. The ranks in this order: readers, filters, compressors,
-counter; so the readers stand alone at the first site if it has as many hosts.
+JPEG images, the last rank counts them. The order of ranks is readers, filters, compressors,
+counter; so the readers are alone at the first site if it has as many hosts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import common
 APP = "video"
 SIZES = {"4K": (3840, 2160), "2K": (1920, 1080), "1K": (960, 540)}
 PIXEL_BYTES = 6
-KEPT = 4  # made-up frames of a reader, used in turn
+KEPT = 4  # generated frames of a reader, used in turn
 FRAME, END, RESULT = range(1, 4)
 
 
@@ -52,7 +52,7 @@ class Kernel:
         return (ctypes.c_char * len(frame)).from_buffer(frame)
 
     def paint(self, number: int) -> bytearray:
-        """The made-up frame of a number."""
+        """Generates the frame of a number."""
         frame = bytearray(self.bytes)
         self._paint(*self._size, number, self._pointer(frame))
         return frame
@@ -62,7 +62,7 @@ class Kernel:
         self._correct(self._pointer(frame), len(frame))
 
     def compress(self, frame: bytearray) -> bytes:
-        """The frame as JPEG."""
+        """Returns the frame as JPEG."""
         size = self._compress(
             self._pointer(frame), *self._size, self._quality, self._room, len(self._room)
         )
@@ -72,7 +72,7 @@ class Kernel:
 
 
 class Job:
-    """The parameters, and which rank does what."""
+    """The parameters, and the task of each rank."""
 
     def __init__(self, problem: dict[str, Any], compute: str) -> None:
         common.only(
@@ -89,7 +89,7 @@ class Job:
         quality = common.whole_number(problem, "quality", 90, 1, 100)
         filter_ns = common.number(problem, "filter_ns", 100, 0, 1e6)
         compress_ns = common.number(problem, "compress_ns", 200, 0, 1e6)
-        #: None: as long as it takes.
+        #: None: the real time.
         self.filter_ns = None if compute == "busy" else filter_ns
         self.compress_ns = None if compute == "busy" else compress_ns
         folder = common.text(problem, "folder")
@@ -110,13 +110,13 @@ class Job:
         self.counter = ranks - 1
 
     def numbers(self, rank: int, among: range) -> list[int]:
-        """The frames that a rank handles."""
+        """Returns the frames that a rank handles."""
         return [number for number in range(self.frames) if self.handler(number, among) == rank]
 
     def handler(self, number: int, among: range) -> int:
-        """The rank that handles a frame: they are dealt round."""
-        # Each round of the readers begins one filter further, so that all readers send to all
-        # filters: links that share flows by their addresses and ports have many to share.
+        """Returns the rank that handles a frame; ranks take turns."""
+        # Each round of the readers starts one filter later, so that all readers send to all
+        # filters: parallel links that hash addresses and ports then have many flows.
         shift = number // len(self.readers) if among == self.filters else 0
         return among[(number + shift) % len(among)]
 
@@ -146,17 +146,17 @@ class Store:
         return self._folder / f"frame-{number:05d}.rgb48"
 
     def read(self, number: int) -> bytearray:
-        """A frame from disk."""
+        """Reads a frame from disk."""
         return bytearray(self._path(number).read_bytes())
 
     def close(self) -> None:
-        """Removes what was made up."""
+        """Removes generated frames."""
         if self._made is not None:
             self._made.cleanup()
 
 
 def read(ranks: channels.Ranks, job: Job, store: Store) -> dict[str, int]:
-    """Sends frames at the frame rate of all readers; digests of the first ones, for the check."""
+    """Sends frames at the frame rate of all readers; returns digests of the first, for a check."""
     to = {rank: ranks.connect(rank) for rank in job.filters}
     ranks.start()
     worst = 0.0
@@ -178,8 +178,8 @@ def read(ranks: channels.Ranks, job: Job, store: Store) -> dict[str, int]:
 
 
 def stage(ranks: channels.Ranks, job: Job, own: range, before: range, after: range) -> None:
-    """A filter or a compressor: from the stage before to the stage after, frame by frame."""
-    # All connections are made forward, and accepted in any order.
+    """Runs a filter or a compressor, frame by frame from the previous stage to the next."""
+    # Each stage connects to the next one; connections are accepted in any order.
     to = {rank: ranks.connect(rank) for rank in after}
     made = [ranks.accept() for _ in before]
     source = {channel.peer: channel for channel in made}
@@ -209,7 +209,7 @@ def stage(ranks: channels.Ranks, job: Job, own: range, before: range, after: ran
 
 
 def count(ranks: channels.Ranks, job: Job) -> dict[str, Any]:
-    """Takes the images in the order of frames: how many, when, and what they were."""
+    """Receives the images in the order of frames; returns their number, times and digests."""
     made = [ranks.accept() for _ in job.compressors]
     source = {channel.peer: channel for channel in made}
     ranks.start()
@@ -231,7 +231,7 @@ def count(ranks: channels.Ranks, job: Job) -> dict[str, Any]:
 
 
 def judge(counted: dict[str, Any], expected: dict[str, int], start: int) -> dict[str, Any]:
-    """What rank 0 writes: whether all frames came in order and the ones looked at are right."""
+    """Returns rank 0's result: whether all frames came in order and the checked ones are right."""
     wrong = sum(counted["digests"][number] != digest for number, digest in expected.items())
     end = counted["end_s"]
     answer = {name: counted[name] for name in ("frames", "in_order", "fps")}
