@@ -1,7 +1,7 @@
-"""The `flowsweep` command: each subcommand is a function in a file of its name.
+"""The `flowsweep` command: each subcommand is a function in a file of the same name.
 
-Beside it, `arguments` declares its arguments. Results go to stdout, progress and notes to
-stderr. Exit codes: 0 done; 1 done, but the answer is no or data was lost; 2 usage,
+In the same file, `arguments` declares its arguments. Results go to stdout, progress and notes
+to stderr. Exit codes: 0 done; 1 done, but the answer is no or data was lost; 2 usage,
 unreadable input or failure.
 """
 
@@ -19,7 +19,7 @@ from flowsweep.cli import failures
 from flowsweep.cli.arguments import HELP, Parser
 from flowsweep.errors import FlowsweepError
 
-#: In the order of the data: run, parse, ask, report.
+#: In the order of the data: run, parse, query, report.
 COMMANDS = (
     "plan",
     "run",
@@ -44,12 +44,12 @@ ABOUT = "What network does my distributed application need? Measured from packet
 
 
 def main() -> NoReturn:
-    """Runs the command line; turns whatever goes wrong into a message and an exit code."""
+    """Runs the command line; turns every failure into a message and an exit code."""
     signals.install()
     printing.guard()
     status = failures.status_of(lambda: _status(sys.argv[1:]))
     signals.clean()
-    # To take the interpreter down piece by piece is an eighth of a short command's time.
+    # An orderly end of the interpreter takes an eighth of a short command's time.
     os._exit(status)
 
 
@@ -63,9 +63,9 @@ def _status(words: list[str]) -> int:
 
 
 def _answer(group: ModuleType, program: str, about: str | None, words: list[str]) -> int:
-    """Gives `words` to the command of `group` that the first of them names; the exit code.
+    """Runs the command of `group` that the first of `words` names; returns its exit code.
 
-    Only its module is imported: importing all takes longer than parsing a small capture.
+    It imports only that module: importing all takes longer than parsing a small capture.
     """
     if not words or words[0] in HELP:
         print(_overview(group, program, about), end="", file=sys.stdout if words else sys.stderr)
@@ -93,7 +93,7 @@ def _module(group: ModuleType, name: str) -> ModuleType:
 
 
 def _overview(group: ModuleType, program: str, about: str | None) -> str:
-    """The help of a group of commands: each with the first paragraph of its own."""
+    """Returns the help of a group of commands, each with the first paragraph of its own help."""
     parser = Parser(program, about)
     if program == "flowsweep":
         parser.add_argument("--version", action="store_true", help="Print the version and exit.")

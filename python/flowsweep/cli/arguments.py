@@ -1,6 +1,7 @@
-"""The command line of one command: its parser, its help, arguments that several commands have.
+"""The command line of one command: its parser, its help, and arguments that commands share.
 
-`argparse` and not a larger library: a start takes half as long, which small captures notice.
+It uses `argparse` because larger libraries double the start-up time, which matters for small
+captures.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from flowsweep.errors import FlowsweepError
 from flowsweep.units import format_time, parse_size, parse_time
 
 HELP = ("-h", "--help")
-#: More are of no use, and the system refuses to start many more.
+#: More threads are of no use, and the system refuses to start many more.
 MOST_THREADS = 512
-#: Packets of the order window at most: the parser's own bound.
+#: Maximum of packets in the order window; the parser has the same limit.
 MOST_WINDOW_PACKETS = 1 << 22
-#: Sightings that wait to be matched at most: the matcher's own bound.
+#: Maximum of sightings that wait for a match; the matcher has the same limit.
 MOST_WAITING = 1 << 24
 
 
@@ -28,44 +29,44 @@ class Parser(argparse.ArgumentParser):
     """Reads the arguments of one command, in any order; a wrong one raises a `FlowsweepError`.
 
     Args:
-        program: How the command is called, as `flowsweep parse`.
-        about: What its help says: the docstring of its function.
+        program: The words that call the command, such as `flowsweep parse`.
+        about: The text of its help: the docstring of its function.
     """
 
-    #: Lines at the end of its help, worked out only for it.
+    #: Returns lines for the end of the help; called only to print the help.
     more: Callable[[], str] | None = None
-    #: Name of the argument that takes all that stands behind `--`, as it is.
+    #: Name of the argument that takes all words after `--` unchanged.
     rest: str | None = None
 
     def __init__(self, program: str, about: str | None) -> None:
         super().__init__(
             prog=program,
             description=about,
-            # Looks at the window only where help is asked for: a twentieth of a start.
+            # Looking up the window width takes a twentieth of a start: only the help does it.
             formatter_class=lambda prog: _Help(prog, width=80),
             allow_abbrev=False,
             add_help=False,
         )
-        # Its place among the options of the help.
+        # Added by hand for its place among the options in the help.
         self.add_argument(*HELP, action="store_true", help="Show this message and exit.")
 
     def parse(self, words: Sequence[str]) -> dict[str, object] | None:
-        """The value of every argument by name; none where help was asked for and printed.
+        """Returns the value of every argument by name; None if it printed help on request.
 
         Raises:
-            FlowsweepError: An argument is missing, unknown, or has a value that it cannot have.
+            FlowsweepError: An argument is missing, unknown, or has an invalid value.
         """
         end = words.index("--") if "--" in words else len(words)
         if not set(HELP).isdisjoint(words[:end]):
             self.print_help()
             return None
-        # argparse would compute it otherwise, for messages that are not printed.
+        # Otherwise argparse computes the usage, for messages that are not printed.
         self.usage = self.prog
         if self.rest is not None:
             found = vars(self.parse_intermixed_args(words[:end]))
             found[self.rest] += words[end + 1 :]
         elif end < len(words):
-            # The second pass of `parse_intermixed_args` no longer knows that there was a `--`.
+            # The second pass of `parse_intermixed_args` no longer sees the `--`.
             found = vars(self.parse_args(words))
         else:
             found = vars(self.parse_intermixed_args(words))
@@ -73,18 +74,18 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def format_help(self) -> str:
-        """The help, as wide as the window."""
+        """Returns the help, as wide as the window."""
         self.formatter_class = _Help
         more = f"\n{self.more()}\n" if self.more is not None else ""
         return super().format_help() + more
 
     def error(self, message: str) -> NoReturn:
-        """Raises: it is printed as every other error is."""
+        """Raises an error that is printed like any other."""
         raise FlowsweepError(f"{self.prog}: {message}", remedy=f"{self.prog} --help")
 
 
 class _Help(argparse.HelpFormatter):
-    """Paragraphs stay apart, and fit the window."""
+    """Keeps paragraphs apart, and fits them to the window."""
 
     def __init__(self, prog: str, width: int | None = None) -> None:
         super().__init__(prog, max_help_position=30, width=width)
@@ -96,14 +97,14 @@ class _Help(argparse.HelpFormatter):
 
 
 def add_experiment(parser: Parser, nargs: str | None = None) -> None:
-    """The experiment file."""
+    """Adds the experiment file."""
     parser.add_argument(
         "experiment", metavar="EXPERIMENT", type=Path, nargs=nargs, help="Experiment file."
     )
 
 
 def add_settings(parser: Parser) -> None:
-    """A point of the sweep."""
+    """Adds `--set`, a point of the sweep."""
     parser.add_argument(
         "--set",
         dest="settings",
@@ -117,12 +118,12 @@ def add_settings(parser: Parser) -> None:
 def add_results(
     parser: Parser, nargs: str | None = None, about: str = "Results: results/<experiment>."
 ) -> None:
-    """The folder of an experiment's results."""
+    """Adds the folder of an experiment's results."""
     parser.add_argument("directory", metavar="DIRECTORY", type=Path, nargs=nargs, help=about)
 
 
 def add_against(parser: Parser) -> None:
-    """The folder of another experiment's results."""
+    """Adds `--against`, the folder of another experiment's results."""
     parser.add_argument(
         "--against",
         metavar="DIRECTORY",
@@ -132,14 +133,14 @@ def add_against(parser: Parser) -> None:
 
 
 def add_files(parser: Parser) -> None:
-    """Captures."""
+    """Adds the captures."""
     parser.add_argument(
         "files", metavar="FILE", nargs="+", type=Path, help="Captures, plain or compressed."
     )
 
 
 def add_format(parser: Parser, *formats: str, about: str | None = None) -> None:
-    """In which form the answer is printed; the first one unless asked."""
+    """Adds `--format`, the form of the printed answer; the first one is the default."""
     parser.add_argument(
         "--format", dest="output_format", choices=formats, default=formats[0], help=about
     )
@@ -151,7 +152,7 @@ def add_output(parser: Parser, about: str, *, required: bool = True) -> None:
 
 
 def add_width(parser: Parser, option: str, about: str) -> None:
-    """Adds the width on paper of what `about` names."""
+    """Adds the width on paper of the object that `about` names."""
     parser.add_argument(
         option,
         metavar="MM",
@@ -259,7 +260,7 @@ def add_window(parser: Parser) -> None:
 
 
 def _read_with(parse: Callable[[str], int]) -> Callable[[str], int]:
-    """A type of an argument; `argparse` itself names the option in front of an error."""
+    """Returns an argument type; `argparse` puts the option's name before its errors."""
 
     def read(text: str) -> int:
         try:
@@ -271,7 +272,7 @@ def _read_with(parse: Callable[[str], int]) -> Callable[[str], int]:
 
 
 def _width(text: str) -> float:
-    """A width in millimetres."""
+    """Reads a width in millimetres."""
     if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,3})?", text) or not 20 <= float(text) <= 1000:
         raise FlowsweepError(
             f'"{text}" is no width of a figure',
@@ -294,19 +295,19 @@ def _waiting(text: str) -> int:
 
 
 def read_number(text: str) -> int:
-    """The type of an argument that is a number from 0, such as that of a connection."""
+    """Reads a whole number from 0, such as the number of a connection."""
     return _whole_number(text, 0, (1 << 63) - 1)
 
 
 def read_time(text: str) -> int:
-    """The type of an argument that is a time with its unit, in ns."""
+    """Reads a time with its unit; returns ns."""
     return _read_with(parse_time)(text)
 
 
 def _whole_number(text: str, least: int, most: int) -> int:
     if not re.fullmatch("[0-9]+", text) or (not text.strip("0") and least > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of {least} or more")
-    # Python refuses to convert a text of thousands of digits.
+    # Python refuses to convert texts of thousands of digits.
     if len(text.lstrip("0")) > len(str(most)) or int(text) > most:
         raise argparse.ArgumentTypeError(f"{text[:20]} is too many; expected at most {most}")
     return int(text)

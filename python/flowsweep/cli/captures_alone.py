@@ -1,4 +1,4 @@
-"""Makes tables of captures that come without an experiment, for `flowsweep report`."""
+"""Makes tables of captures without an experiment, for `flowsweep report`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from flowsweep.zeek import is_log
 
 
 def find(path: Path) -> Recordings | None:
-    """A capture, or a folder of captures or of Zeek's logs, as one run; None of anything else.
+    """Returns a capture, or a folder of captures or Zeek logs, as one run; None for anything else.
 
     Raises:
-        FlowsweepError: A file is neither of them, or is called as no host can be.
+        FlowsweepError: A file is neither, or its name is not valid for a host.
     """
     if path.is_dir():
         if (path / "tables").exists() or (path / "runs").exists():
@@ -44,7 +44,7 @@ def find(path: Path) -> Recordings | None:
 
 
 def _find_logs(path: Path, name: str) -> Recordings | None:
-    """Logs whose names say no host, as Zeek writes them where it is started."""
+    """Returns logs without a host in their names, as Zeek writes them into its working folder."""
     from flowsweep.zeek import hosts
     from flowsweep.zeek.convert import look
 
@@ -64,17 +64,17 @@ def _find_logs(path: Path, name: str) -> Recordings | None:
 
 
 def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
-    """Parses captures into results/<name>; also returns the exit code so far.
+    """Parses captures into results/<name>; returns that folder and the exit code so far.
 
-    Hosts whose captures overlap in time are one run; others are runs of their own. A capture that
-    cannot be read is left out where there are others.
+    Hosts whose captures overlap in time are one run; others are separate runs. An unreadable
+    capture is left out if there are others.
 
     Args:
-        path: Where they are.
-        recordings: They, as `find` found them.
+        path: The place of the captures.
+        recordings: The captures that `find` returned.
 
     Raises:
-        FlowsweepError: There are no tables, or the results are of something else.
+        FlowsweepError: There are no tables, or the results belong to something else.
     """
     from flowsweep.experiment import results
     from flowsweep.experiment.claim import claim
@@ -100,7 +100,7 @@ def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
         made = ", ".join(hosts_of_runs)
         print(f"note: runs of their own, as they do not overlap in time: {made}", file=sys.stderr)
     _remove_others(directory, hosts_of_runs)
-    # A folder without run.json is a run that stands alone.
+    # A folder without run.json is a run without an experiment.
     for run in hosts_of_runs:
         (runs / run).mkdir(exist_ok=True)
     run_records.write_table(runs, tables / "runs.parquet", None)
@@ -108,7 +108,7 @@ def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
 
 
 def _leave_out_unreadable(recordings: Recordings) -> tuple[Recordings, bool]:
-    """What can be read, and whether that is less; prints why a capture cannot.
+    """Returns the readable recordings, and whether any is missing; prints why a capture is not.
 
     Raises:
         FlowsweepError: Nothing can be read.
@@ -133,7 +133,7 @@ def _leave_out_unreadable(recordings: Recordings) -> tuple[Recordings, bool]:
 
 
 def _ingest(recordings: Recordings, tables: Path) -> int:
-    """Writes the tables of a run, also of damaged captures; the exit code."""
+    """Writes the tables of a run, even of damaged captures; returns the exit code."""
     files = [path for some in recordings.captures.values() for path in some]
     progress = progress_line.show(progress_line.bytes_of(files))
     try:
@@ -144,9 +144,9 @@ def _ingest(recordings: Recordings, tables: Path) -> int:
 
 
 def _group_by_time(recordings: Recordings, tables: Path) -> dict[str, list[str]]:
-    """The hosts of each run: those whose captures overlap in time, directly or by way of others.
+    """Returns the hosts of each run: those whose captures overlap, directly or through others.
 
-    Of several such runs a host without packets is one more.
+    If there are several such runs, each host without packets is one more.
     """
     import polars as pl
 
@@ -172,7 +172,7 @@ def _group_by_time(recordings: Recordings, tables: Path) -> dict[str, list[str]]
 
 
 def _name_runs(recordings: Recordings, groups: list[list[str]]) -> dict[str, list[str]]:
-    """A run of one host has its name; others are numbered."""
+    """Names a run of one host after it, and numbers other runs."""
     numbers = (
         name
         for number in itertools.count(1)
@@ -182,9 +182,9 @@ def _name_runs(recordings: Recordings, groups: list[list[str]]) -> dict[str, lis
 
 
 def _divide(tables: Path, run: str, hosts_of_runs: dict[str, list[str]]) -> None:
-    """Gives each of `hosts_of_runs` the tables of its hosts, which are those of `run` so far."""
+    """Divides the tables of `run` among `hosts_of_runs`, by the hosts of each."""
     whole = tables / partition("run", run)
-    # A host may have the name of the folder, and its run replaces what the others are taken from.
+    # The run of a host with the folder's name comes last: it replaces the source of the others.
     for name in sorted(hosts_of_runs, key=lambda name: name == run):
         place = partition("run", name)
         with file_sets.file_set(tables, place, [place], is_alone=False) as folder:
@@ -194,10 +194,10 @@ def _divide(tables: Path, run: str, hosts_of_runs: dict[str, list[str]]) -> None
 
 
 def _remove_others(directory: Path, kept: Collection[str]) -> None:
-    """Removes runs of captures that are gone, or that were runs of other names."""
+    """Removes runs whose captures are gone, or now belong to runs of other names."""
     for run in (directory / "runs").iterdir():
         if run.name not in kept:
-            # A folder into which somebody put files is not empty, and stays.
+            # A folder with a user's files is not empty, and stays.
             with suppress(OSError):
                 run.rmdir()
     for folder in layout.run_folders(directory / "tables"):

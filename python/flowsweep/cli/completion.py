@@ -9,7 +9,7 @@ from importlib import import_module
 from flowsweep import cli, printing
 from flowsweep.cli.arguments import Parser
 
-#: A shell asks this command again for the words that may follow; it completes paths itself.
+#: The script makes the shell call this command for the next words; the shell completes paths.
 SCRIPTS = {
     "bash": """\
 _flowsweep() {
@@ -58,7 +58,7 @@ def completion(*, shell: str, line: list[str]) -> None:
 
 
 def candidates(line: list[str]) -> list[str]:
-    """The words that complete the last one of `line`, the words behind `flowsweep`."""
+    """Returns the words that complete the last of `line`, the words after `flowsweep`."""
     *before, begun = line or [""]
     return [word for word in _list_following(before, begun) if word.startswith(begun)]
 
@@ -88,7 +88,7 @@ def _list_following(before: list[str], begun: str) -> Iterable[str]:
 
 
 def _names(command: str, parser: Parser) -> Iterable[str]:
-    """The values of a command's first argument, where that is not a path."""
+    """Returns the values of a command's first argument, if that is not a path."""
     if command == "query":
         from flowsweep.warehouse import figure_names
 

@@ -12,7 +12,7 @@ from flowsweep.cli import progress_line
 from flowsweep.cli.arguments import Parser, add_format, add_output
 from flowsweep.units import counted
 
-#: Why messages have no arrival, in words.
+#: Why messages have no arrival, as text.
 REASONS = {
     "not captured": "not captured at both ends",
     "lost or not matched": "lost, or their packets were not matched",
@@ -99,12 +99,12 @@ def export(*, path: Path, to: str, output: Path, run: str | None, output_format:
 
 
 def _show(text: str) -> None:
-    """Rewrites the line of progress."""
+    """Rewrites the progress line."""
     print(f"\r{text}\x1b[K", end="", file=printing.raw(sys.stderr), flush=True)
 
 
 def _print(total: int, without: dict[str, int], own_clocks: Sequence[str]) -> None:
-    """Prints the number of messages, and why some of them have no known time of arrival."""
+    """Prints the number of messages, and why some have no known arrival time."""
     lacking = sum(without.values())
     print(f"{counted(total, 'message')}, {total - lacking:,} with an arrival")
     for lack, count in without.items():

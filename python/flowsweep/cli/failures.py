@@ -1,7 +1,7 @@
-"""Turns whatever goes wrong in a command into one message on stderr and an exit code.
+"""Turns every failure of a command into one message on stderr and an exit code.
 
-0 done; 1 done, but the answer is no or data was lost; 2 failed; 128 and more: a signal. Nothing
-else leaves a command: exit code 1 of an uncaught exception would say that it did its work.
+0 done; 1 done, but the answer is no or data was lost; 2 failed; 128 and more: a signal. No
+exception leaves a command: Python's exit code 1 would mean that the command did its work.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from flowsweep import extras, printing, signals
 from flowsweep.errors import SYSTEM, FlowsweepError
 
-#: With it an error that no command expects shows where it arose.
+#: If this variable is set, an error also prints its traceback.
 TRACEBACK = "FLOWSWEEP_TRACEBACK"
 OUT_OF_MEMORY = (
     "out of memory: raise the limit of this process (ulimit -v), or use a machine with more"
@@ -31,25 +31,25 @@ _NO_MEMORY = (
     "Resource temporarily unavailable",
 )
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-#: Characters of an exception that are printed.
+#: Maximum characters printed of an exception.
 MOST_SHOWN = 300
 
 
 def status_of(command: Callable[[], int]) -> int:
-    """Runs a command, prints what goes wrong, and returns the exit code."""
+    """Runs a command, prints its failure, and returns the exit code."""
     status = 0
     try:
         status = command()
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        # The reader went away (`flowsweep query ... | head`): no error.
+        # The reader has closed the pipe (`flowsweep query ... | head`), which is not an error.
         pass
     except KeyboardInterrupt as stop:
         _tell("stopped")
         status = signals.end(stop)
-    except BaseException as failure:  # noqa: BLE001 - a panic of the parser is no Exception
-        # Polars panics where a signal meets its import of `datetime`.
+    except BaseException as failure:  # noqa: BLE001 - a panic of the parser is not an Exception
+        # Polars panics if a signal interrupts its import of `datetime`.
         if (swallowed := signals.find_swallowed()) is not None and not isinstance(
             failure, FlowsweepError
         ):
@@ -70,27 +70,27 @@ def _report(failure: BaseException) -> int:
         error = failure if isinstance(failure, FlowsweepError) else _error_of(failure)
         _tell(_format(error))
     except MemoryError:
-        # There is no memory left for the message either.
+        # There is no memory left even for the message.
         os.write(2, f"error: {OUT_OF_MEMORY}\n".encode())
         return 2
     return error.exit_code
 
 
 def _is_in_temporary_folder(text: str) -> bool:
-    """Whether a message names a file in the folder for temporary files."""
-    from flowsweep.files import file_sets  # some milliseconds of each start, for a rare case
+    """Returns whether a message names a file in the folder for temporary files."""
+    from flowsweep.files import file_sets  # takes some milliseconds, for a rare case
 
     return f"{file_sets.temporary_folder()}{os.sep}" in text
 
 
 def _error_of(failure: BaseException) -> FlowsweepError:
-    """An exception that no command expects, as a message."""
+    """Returns the message for an exception that no command expects."""
     if isinstance(failure, ModuleNotFoundError):
         command = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
         if (lack := extras.explain_missing(failure, command)) is not None:
             return lack
     text = " ".join(f"{type(failure).__name__}: {failure}".split())
-    # Libraries word it in their own way.
+    # Each library has its own message for a lack of memory.
     if isinstance(failure, MemoryError) or any(words in text for words in _NO_MEMORY):
         return FlowsweepError(OUT_OF_MEMORY)
     if isinstance(failure, OSError) and failure.errno in SYSTEM:
@@ -110,17 +110,17 @@ def _error_of(failure: BaseException) -> FlowsweepError:
 
 
 def _number_in(text: str) -> int | None:
-    """The number of an error of the system that Rust or DuckDB wrapped, if one is known."""
+    """Returns the system error number that Rust or DuckDB wrapped, if it is in `SYSTEM`."""
     if number := re.search(r"\(os error ([0-9]+)\)", text):
         return int(number[1]) if int(number[1]) in SYSTEM else None
-    if "fsync failed" in text:  # DuckDB says no more of a log that it could not write down
+    if "fsync failed" in text:  # DuckDB gives no cause for a log that it could not write
         return errno.EIO
-    # DuckDB ends with the words of the system.
+    # DuckDB's messages end with the system's.
     return next((one for one in SYSTEM if text.endswith(f": {os.strerror(one)}")), None)
 
 
 def _shorten(text: str) -> str:
-    """Keeps the end, which has the place and the cause; DuckDB puts what it gave up before them."""
+    """Keeps the end: DuckDB puts the failed statement first, and place and cause last."""
     return text if len(text) <= MOST_SHOWN else f"... {text[-MOST_SHOWN:]}"
 
 
@@ -135,7 +135,7 @@ def _describe_system_error(failure: OSError) -> FlowsweepError:
 
 
 def _format(error: FlowsweepError) -> str:
-    """The whole message; in a terminal no word of it is broken."""
+    """Returns the whole message, wrapped at words for a terminal."""
     if not sys.stderr.isatty():
         return f"error: {error}"
     import shutil
@@ -145,6 +145,6 @@ def _format(error: FlowsweepError) -> str:
 
 
 def _tell(text: str) -> None:
-    """Prints to stderr; ignores that it may be closed or full."""
+    """Prints to stderr, which may be closed or full."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)

@@ -85,18 +85,18 @@ def write(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Writes all tables of a run, and says what was read; the exit code.
+    """Writes all tables of a run, and prints what was read; returns the exit code.
 
     Args:
         recordings: Its captures and logs.
         output: Folder of the experiment's tables.
-        engine: Who makes flows of captures.
-        options: How they are read.
-        matched: The run's folder, where its captures are to be put together.
-        progress: Told now and then how many bytes and packets of all hosts were read.
+        engine: The program that makes flows of captures.
+        options: How captures are read.
+        matched: The run's folder, to match its captures; None to leave them unmatched.
+        progress: Called now and then with the bytes and packets read of all hosts.
 
     Raises:
-        DamagedCaptureError: A capture could not be read to its end; the tables are there.
+        DamagedCaptureError: A capture could not be read to its end; the tables are written.
         FlowsweepError: There are no new tables.
     """
     try:
@@ -135,7 +135,7 @@ def _write(
     *,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[list[Summary], list[Converted], list[FlowsweepError]]:
-    """Writes all tables of a run; also returns why Zeek read some captures not to their ends."""
+    """Writes all tables of a run; also returns why Zeek failed on damaged captures."""
     logs = dict(recordings.logs)
     refused: dict[str, FlowsweepError] = {}
     native = {} if engine == "zeek" else recordings.captures
@@ -152,7 +152,7 @@ def _write(
             summaries = (
                 _ingest_hosts(native, tables, options, recordings.drops, progress) if native else []
             )
-            # The parser reads a damaged capture up to the damage, where Zeek ends with an error.
+            # The parser reads a damaged capture up to the damage; Zeek ends with an error.
             cut = [host for host, one in zip(native, summaries, strict=True) if one["damage"]]
             for host, error in refused.items():
                 if host not in cut:
@@ -172,7 +172,7 @@ def _write(
 
 
 def _match(run_dir: Path, tables: _Tables) -> None:
-    """Puts the captures of a run together; a note where that cannot be done."""
+    """Matches the captures of a run; prints a note if that is not possible."""
     from flowsweep.critical_path import table
     from flowsweep.matching import by_host, hosts
 
@@ -193,13 +193,13 @@ def _match(run_dir: Path, tables: _Tables) -> None:
 def _run_zeek(
     hosts: Mapping[str, Sequence[Path]], scratch: Path, options: Options
 ) -> tuple[dict[str, list[Path]], dict[str, FlowsweepError]]:
-    """Runs Zeek on the captures of each host, as many at once as there are cores.
+    """Runs Zeek on the captures of each host, one process per core at a time.
 
     Returns:
-        The logs by host, and why there are none of the other hosts.
+        The logs by host, and the errors of the other hosts.
 
     Raises:
-        FlowsweepError: Zeek is not there.
+        FlowsweepError: Zeek is not installed.
     """
     from flowsweep.runs.arrivals import in_order
     from flowsweep.zeek import program
@@ -238,19 +238,19 @@ def _count_cores() -> int:
 def _do_at_once(
     work: Callable[[T], R], items: Sequence[T], workers: int, stop: Callable[[], None]
 ) -> list[R]:
-    """Does the work on all items in threads; calls `stop` where one fails or a signal comes.
+    """Does the work on all items in threads; calls `stop` if an item fails or a signal arrives.
 
     Args:
-        work: What is done with an item.
-        items: They, in the order of the results.
-        workers: How many threads there are.
-        stop: Ends the work that is under way.
+        work: The work on one item.
+        items: The items, in the order of the results.
+        workers: Number of threads.
+        stop: Ends the work in progress.
     """
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(max_workers=workers) as pool:
         try:
-            # A thread that a signal interrupts while it starts would not be waited for.
+            # Nobody would wait for a thread whose start a signal interrupts.
             with signals.hold():
                 waiting = [pool.submit(work, item) for item in items]
             return [future.result() for future in waiting]
@@ -261,14 +261,14 @@ def _do_at_once(
 
 
 def _count_dropped(captures: Sequence[Path]) -> int | None:
-    """Packets dropped, by the manifest beside a host's captures; None without a count."""
+    """Returns the packets dropped by the manifests of a host's captures; None without a count."""
     known_drops = read_drops([(path, path.name) for path in captures]).values()
     counts = [count for pair in known_drops for count in pair if count is not None]
     return sum(counts) if counts else None
 
 
 def _tell_lost(converted: Sequence[Converted]) -> bool:
-    """Prints what was damaged in logs; returns whether something was."""
+    """Prints the damage of logs; returns whether data was lost."""
     if not any(log.faults or log.damage for log in converted):
         return False
     from flowsweep.cli import zeek_logs
@@ -278,10 +278,10 @@ def _tell_lost(converted: Sequence[Converted]) -> bool:
 
 
 class _Tables:
-    """Where the tables of one run are written, and where they come to lie.
+    """The folders in which the tables of a run are written, and in which they finally are.
 
     Attributes:
-        folder: Where they are written.
+        folder: The folder in which they are written.
     """
 
     def __init__(self, output: Path, run: str) -> None:
@@ -289,11 +289,11 @@ class _Tables:
         self._output, self._run = output, run
 
     def below(self, host: str, table: str) -> Path:
-        """The file of a host's table, from the folder of all."""
+        """Returns the path of a host's table, relative to the folder of all tables."""
         return Path(partition("run", self._run), partition("host", host), f"{table}.parquet")
 
     def finally_at(self, host: str, table: str) -> Path:
-        """The final place of the table."""
+        """Returns the final path of the table."""
         return self._output / self.below(host, table)
 
     def write_logs(
@@ -323,13 +323,13 @@ def _ingest_hosts(
 ) -> list[Summary]:
     """Writes the tables of every host's capture."""
     workers = options.threads or _count_cores()
-    # Hosts are the better unit of work; threads left over help within a host.
+    # Hosts are the better unit of work; spare threads help within a host.
     options = options._replace(threads=max(1, workers // len(hosts)))
     stopped = threading.Event()
     counts = dict.fromkeys(hosts, (0, 0))
 
     def look(host: str, read: int, packets: int) -> None:
-        # Signals come to the main thread alone.
+        # Only the main thread receives signals.
         if stopped.is_set():
             raise KeyboardInterrupt
         counts[host] = (read, packets)
@@ -351,13 +351,13 @@ def _ingest_hosts(
 
 
 def _make_distinct(files: Sequence[Path]) -> list[str]:
-    """Names of a host's files for tables and messages: they may lie in several folders."""
+    """Returns names of a host's files for tables and messages; files may be in several folders."""
     plain = [path.name for path in files]
     is_plain = len(set(plain)) == len(plain)
     return plain if is_plain else [f"{path.parent.name}/{path.name}" for path in files]
 
 
 def _assign_drops(drops: Drops, files: Sequence[str]) -> dict[str, Drops]:
-    """The drops of a host by file: all count for the first, as those of a manifest do."""
+    """Returns the drops of a host by file: all belong to the first, as with a manifest."""
     kernel, interface = (None if count is None else 0 for count in drops)
     return {name: drops if name == files[0] else (kernel, interface) for name in files}

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from flowsweep.matching.hosts import Host
     from flowsweep.matching.sweep import MatchedRun
 
-#: Columns of the printed table, with the fates that each counts.
+#: Fates that are columns of the printed table.
 SHOWN = ("delivered", "lost", "not_captured", "duplicated", "unknown")
-#: Of a run of a sweep: fates that are counted, and delays between the sites.
+#: Columns for a run of a sweep: counts of fates, and delays between the sites.
 RUN_FATES = ("delivered", "lost", "unknown")
 RUN_DELAYS = {"delay_min_ns": "least (ms)", "delay_p50_ns": "median", "delay_p99_ns": "99 %"}
-#: What the methods of the table `clocks` are in words; the usual one, packets both ways, has none.
+#: Text for each method of the table `clocks`, except the usual one, packets both ways.
 METHODS = {
     "same_kernel": "hosts of one kernel",
     "packets_and_readings": "agent's readings used",
@@ -34,7 +34,7 @@ METHODS = {
     "nothing": "no packets lead from the reference to this host",
     "inconsistent": "its packets contradict each other or those of other hosts",
 }
-#: Columns of the table of delays, and their heads.
+#: Columns of the table of delays, and their headings.
 DELAYS = {
     "delay_min_ns": "least (ms)",
     "delay_p50_ns": "median",
@@ -110,7 +110,7 @@ def match(
 
 
 class Window(TypedDict):
-    """How far apart the two places of a packet are looked for."""
+    """How far apart the two sightings of a packet may be."""
 
     window_ns: int
     window_packets: int
@@ -119,13 +119,13 @@ class Window(TypedDict):
 def _match_hosts(
     hosts: list[Host], place: Path, output: Path, window: Window, output_format: str
 ) -> int:
-    """Matches the captures of hosts, and prints what came of it; 0, as all else is an error.
+    """Matches the captures of hosts and prints the result; returns 0, or raises an error.
 
     Args:
-        hosts: They and their captures.
-        place: What is named in errors.
+        hosts: The hosts and their captures.
+        place: The path that errors name.
         output: Folder of the tables.
-        window: How far apart packets are looked for.
+        window: How far apart two sightings may be.
         output_format: How the counts are printed.
     """
     from flowsweep.matching import delays, tables
@@ -150,7 +150,7 @@ def _match_hosts(
 
 
 def _raise_damage(summary: MatchSummary) -> None:
-    """Prints all damage of the captures but the first, and raises that."""
+    """Raises the first damage of the captures, after it has printed all others."""
     damage = [DamagedCaptureError(damaged) for damaged in summary["damage"]]
     for error in damage[1:]:
         print(f"error: {error}", file=sys.stderr)
@@ -159,7 +159,7 @@ def _raise_damage(summary: MatchSummary) -> None:
 
 
 def _refuse_strangers(summary: MatchSummary, hosts: list[Host], place: Path) -> None:
-    """Raises where no packet was found at two hosts."""
+    """Raises if no packet was found at two hosts."""
     if any(path["fates"].get("delivered") for path in summary["paths"]):
         return
     names = ", ".join(f"{host.name} {' '.join(host.addresses)}" for host in hosts)
@@ -179,7 +179,7 @@ def _end_sweep(
     matched: Iterator[MatchedRun | FlowsweepError],
     output_format: str,
 ) -> int:
-    """Matches the runs of an experiment, and prints a line for each; 1 if one cannot be."""
+    """Matches an experiment's runs and prints a line for each; returns 1 if one has an error."""
     runs: list[MatchedRun] = []
     failed = 0
     for run in matched:
@@ -217,7 +217,7 @@ def _print_runs(runs: list[MatchedRun]) -> None:
 
 
 def _print(summary: MatchSummary, delays: list[dict[str, Any]]) -> None:
-    """A line for each path, its delays, each clock, and what is on no path."""
+    """Prints a line for each path, its delays, each clock, and packets that are on no path."""
     fates = [
         [
             path["sender"],
@@ -252,7 +252,7 @@ def _print(summary: MatchSummary, delays: list[dict[str, Any]]) -> None:
 
 
 def _print_table(head: list[str], rows: list[list[str]], names: int = 2) -> None:
-    """Prints rows below their head; all columns behind those with `names` are numbers."""
+    """Prints rows below their head; all columns after the first `names` are numbers."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, *rows):
         cells = [
@@ -267,7 +267,7 @@ def _in_ms(nanoseconds: int) -> str:
 
 
 def _print_clocks(summary: MatchSummary) -> None:
-    """A line for each clock, from each step to the next, and for each path with wrong delays."""
+    """Prints a line for each row of `clocks`, and for each path with negative delays."""
     for clock in summary["clocks"]:
         about = f"clock of {clock['host']}: "
         if clock["method"] == "reference":

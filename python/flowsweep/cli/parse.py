@@ -37,7 +37,7 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
     if any(map(is_log, files)):
         return _parse_logs(files, output, names)
     progress = progress_line.show(progress_line.bytes_of(files))
-    # The packets of an earlier parse go too: they number connections differently.
+    # Also removes the packets of an earlier parse, which number connections differently.
     with file_set(output, "tables", [*names.values()], is_alone=True) as folder:
         paths = {table: folder / names[table] for table in options.tables}
         places = {table: output / names[table] for table in options.tables}
@@ -51,7 +51,7 @@ def parse(*, files: list[Path], output: Path, **reading: Any) -> int:
 
 
 def _parse_logs(files: list[Path], output: Path, names: dict[str, str]) -> int:
-    """The tables of Zeek's `conn.log`; the exit code."""
+    """Writes the tables of Zeek's `conn.log`; returns the exit code."""
     from flowsweep.cli import zeek_logs
     from flowsweep.zeek import tables
 

@@ -98,11 +98,11 @@ def plan(
 
 
 def _check_names(loaded: Experiment) -> None:
-    """Raises where a workload or a congestion control is unknown: its runs could only fail."""
+    """Raises if a workload or a congestion control is unknown: its runs could only fail."""
     from flowsweep.testbed import congestion_names, workloads
 
     if loaded.captured is not None:
-        return  # nothing is started
+        return  # there are no runs to start
     for workload in loaded.workloads:
         workloads.find(workload)
     for name in dict.fromkeys(run.point.congestion for run in loaded.plan()):
@@ -111,7 +111,7 @@ def _check_names(loaded: Experiment) -> None:
 
 
 def _servers(loaded: Experiment) -> Iterator[str]:
-    """Names the servers of the workloads, one line each, cut to the width of a terminal."""
+    """Yields a line for each server of the workloads, cut to the width of a terminal."""
     for workload in loaded.workloads:
         for server in workload.serve:
             port = f", port {server.port}" if server.port is not None else ""
@@ -120,7 +120,7 @@ def _servers(loaded: Experiment) -> Iterator[str]:
 
 
 def wait_note(loaded: Experiment) -> str | None:
-    """Says that the runs wait where another user holds the testbed; estimates cannot know it."""
+    """Returns a note if another user holds the testbed, as estimates do not include the wait."""
     from flowsweep.testbed import lock
 
     user = lock.user() if loaded.testbed.one_at_a_time else None
@@ -128,7 +128,7 @@ def wait_note(loaded: Experiment) -> str | None:
 
 
 def show(loaded: Experiment, folder: Path | None = None) -> None:
-    """The plan as text: runs in order, which are made already, how long the rest takes."""
+    """Prints the plan: runs in order, which of them exist, and how long the rest takes."""
     from flowsweep.experiment.estimate import estimate, is_there
     from flowsweep.testbed import kinds
     from flowsweep.units import counted

@@ -1,4 +1,4 @@
-"""The points that would narrow the brackets of a sweep's thresholds: `flowsweep plan --refine`."""
+"""Proposes points that narrow the brackets of a sweep's thresholds: `flowsweep plan --refine`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def refine(directory: Path, experiment: Path | None, output_format: str, keep: i
 
     Args:
         directory: results/<experiment>.
-        experiment: Its file; default: the copy among the results.
+        experiment: Its file; default: the copy in the results.
         output_format: table, json or yaml.
-        keep: The number of the pass; None: nothing is kept.
+        keep: The number of the pass; None to print the points.
     """
     from flowsweep import experiment as experiments
     from flowsweep.experiment import refined
@@ -41,7 +41,7 @@ def refine(directory: Path, experiment: Path | None, output_format: str, keep: i
         if experiment or keep is not None or file.is_file():
             loaded = experiments.load(file, runs)
     except FlowsweepError as error:
-        # The copy of a captured experiment's file names a folder beside the file itself.
+        # In the copy, the path `captured` is still relative to the original file.
         if experiment or keep is not None:
             raise
         print(f"note: {error.what}: further values stand alone below", file=sys.stderr)
@@ -66,7 +66,7 @@ def refine(directory: Path, experiment: Path | None, output_format: str, keep: i
 
 
 def _find_proposals(directory: Path, file: Path | None) -> tuple[list[Proposal], list[Left]]:
-    """The points to try next: from the records of the runs, else from the tables."""
+    """Returns the points to try next, from the records of the runs, else from the tables."""
     from flowsweep.analysis.refine import proposals
     from flowsweep.runs import run_records
     from flowsweep.warehouse import Warehouse
@@ -91,7 +91,7 @@ def _find_proposals(directory: Path, file: Path | None) -> tuple[list[Proposal],
 
     if not (directory / "runs").is_dir():
         return ask(directory)
-    # The tables may be older than the runs; thresholds need no more than the records.
+    # The tables may be older than the runs; thresholds need only the records.
     with scratch_folder() as folder:
         tables = Path(folder, directory.absolute().name, "tables")
         tables.mkdir(parents=True)
@@ -100,7 +100,7 @@ def _find_proposals(directory: Path, file: Path | None) -> tuple[list[Proposal],
 
 
 def _keep_first_outcome(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of one outcome of each application and problem: completion time, if it has one."""
+    """Keeps the first outcome of each application and problem: completion time, if it has one."""
     first: dict[tuple[str, str], str] = {}
     for row in rows:
         first.setdefault((row["app"], row["problem"]), row["outcome"])
@@ -108,7 +108,7 @@ def _keep_first_outcome(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _text(one: Proposal, value: float) -> str:
-    """A value as an experiment file has it: 8ms."""
+    """Writes a value as in an experiment file: 8ms."""
     axis = AXES[one.axis]
     if one.unit in ("ms", ""):
         return axis.format(axis.parse(f"{value:.6g}ms" if one.unit else f"{100 * value:.6g}%"))
@@ -140,7 +140,7 @@ def _row(one: Proposal, settings: dict[str, str] | None) -> dict[str, Any]:
 
 
 def _settings(one: Proposal, experiment: Experiment) -> dict[str, str] | None:
-    """The point as settings of `--set`; None where the experiment has no such workload."""
+    """Returns the point as settings of `--set`; None if the experiment has no such workload."""
     from flowsweep.experiment import points
 
     for workload in experiment.workloads:
@@ -163,12 +163,12 @@ def _settings(one: Proposal, experiment: Experiment) -> dict[str, str] | None:
 
 
 def _strip_app(problem: str) -> str:
-    """A problem as the tables name it: see the model `runs`."""
+    """Writes a problem as the tables do: see the model `runs`."""
     return problem.translate(str.maketrans("", "", '{}"')).replace(": ", " ")
 
 
 def _snippet(made: Sequence[Proposal], experiment: Experiment | None) -> str:
-    """The axes of each workload with the further values, to paste into the experiment file."""
+    """Returns each workload's axes with the new values, to paste into the experiment file."""
     workloads = list(dict.fromkeys(one.app for one in made))
     lines = []
     for name in workloads:
@@ -190,7 +190,7 @@ def _list_given(experiment: Experiment, workload: Workload, axis: str) -> Iterab
 
 
 def _show(made: Sequence[Proposal], left: Sequence[Left], experiment: Experiment | None) -> None:
-    """The points as a table, what is left as it is, and the snippet; within 80 columns."""
+    """Prints the points as a table, the brackets left alone, and the snippet, in 80 columns."""
     if made:
         rows = [
             (

@@ -1,4 +1,4 @@
-"""The progress line on stderr while captures are read."""
+"""Shows a progress line on stderr while captures are read."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pathlib import Path
 
 from flowsweep import numbers, printing
 
-#: Below this no progress is shown.
+#: No progress is shown before this time.
 QUIET_S = 1.0
 
 
 def bytes_of(files: Sequence[Path]) -> int | None:
-    """Bytes of all files; None of a stream."""
+    """Returns the bytes of all files; None for a stream."""
     try:
         return None if Path("-") in files else sum(path.stat().st_size for path in files)
     except OSError:
-        # The parser says it better.
+        # The parser has the better message.
         return None
 
 
 def show(total: int | None, at_most: int = 0) -> Callable[[int, int], None] | None:
-    """Rewrites the line; None where nobody watches.
+    """Returns a function that rewrites the line; None if stderr is not a terminal.
 
     Args:
-        total: Bytes that will be read; None where that is not known.
-        at_most: Bytes that will be read where it turns out that `total` do not suffice.
+        total: Bytes that will be read; None if unknown.
+        at_most: Bytes that will be read if they turn out to be more than `total`.
     """
     if not sys.stderr.isatty():
         return None

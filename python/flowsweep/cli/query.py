@@ -53,7 +53,7 @@ def _count(text: str) -> int:
 
 
 def _names() -> str:
-    """Every name that may be asked for, with what it is."""
+    """Returns the name of every query, with its description."""
     import yaml
 
     from flowsweep.warehouse import figures, reports_folder
@@ -133,7 +133,7 @@ def query(
 
 
 def _select(rows: pl.DataFrame, columns: str | None, limit: int | None) -> pl.DataFrame:
-    """The columns and rows that were asked for."""
+    """Returns the requested columns and rows."""
     names = rows.columns if columns is None else [name.strip() for name in columns.split(",")]
     for name in names:
         if name not in rows.columns:

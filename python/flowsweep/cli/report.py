@@ -67,7 +67,7 @@ def report(
     from flowsweep.render import exported, page, svg
     from flowsweep.warehouse import Warehouse
 
-    # What is missing is reported before the work.
+    # Reports what is missing before the work starts.
     svg.check_room()
     if live:
         from flowsweep.render.live import assets
@@ -95,7 +95,7 @@ def report(
 
 
 def _write_live(directory: Path) -> None:
-    """Writes the page for questions, prints its path, and says what it leaves out."""
+    """Writes the page for queries, prints its path, and says what it leaves out."""
     from flowsweep.render.live import write
 
     path, made = write(directory)
@@ -105,7 +105,7 @@ def _write_live(directory: Path) -> None:
 
 
 def _tell_invalid(directory: Path) -> None:
-    """Tells how many runs are invalid, with one reason, and how to make them anew."""
+    """Prints how many runs are invalid, with one reason, and how to repeat them."""
     from flowsweep.experiment import results
     from flowsweep.units import counted
     from flowsweep.warehouse import Warehouse

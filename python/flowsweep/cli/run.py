@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flowsweep.experiment import Run
     from flowsweep.experiment.estimate import Estimate
 
-#: Seconds of waiting for the testbed from which the line of a run mentions them.
+#: Least seconds of waiting for the testbed that the line of a run mentions.
 WAITED_S = 1.0
 
 
@@ -74,7 +74,7 @@ def run(
     from flowsweep.testbed import hopeless, runner
     from flowsweep.testbed.namespaces.kind import Ahead
 
-    # Namespaces and a second Python start while this one reads the experiment.
+    # Namespaces and a second Python start while this process reads the experiment.
     ahead = None if (output / runner.RECORD).exists() else Ahead.start()
     try:
         from flowsweep import experiment as experiments
@@ -103,7 +103,7 @@ def _describe_left(left: Estimate, waited_s: float) -> str:
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:
-    """["rtt=16ms"] as {"rtt": "16ms"}."""
+    """Returns ["rtt=16ms"] as {"rtt": "16ms"}."""
     from flowsweep.errors import FlowsweepError
 
     values = {}
@@ -122,7 +122,7 @@ def _say(text: str) -> None:
 
 
 def _line(planned: Run, output: Path, record: dict[str, Any]) -> str:
-    """`TIME done/total app point rep=N seconds status time left`."""
+    """Returns `TIME done/total app point rep=N seconds status time left`."""
     from flowsweep.experiment.estimate import estimate
 
     left = estimate(planned.experiment.plan(), output.parent, quick=True)

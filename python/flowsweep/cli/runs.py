@@ -8,7 +8,7 @@ from pathlib import Path
 from flowsweep.cli.arguments import Parser, add_output
 from flowsweep.lists import shorten_list
 
-#: Runs, or hosts, that a note names.
+#: Maximum of runs or hosts that a note names.
 MAX_NAMED = 5
 
 

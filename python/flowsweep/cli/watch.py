@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from flowsweep.runs.periods import Periods
 
 SECOND = 10**9
-#: Longest time that an option may ask for: nobody waits longer, and no timer could.
+#: Longest time of an option: nobody waits longer, and timers have a limit.
 MOST_S = 366 * 86_400
-#: Shortest time between two looks at the folder.
+#: Shortest time between two checks of the folder.
 PAUSE_S = 0.01
 
 
@@ -85,7 +85,7 @@ def watch(
         )
     log = _Log()
     captures = Folder(folder, quiet, log.failed)
-    captures.arrivals()  # says now where there is no such folder
+    captures.arrivals()  # raises now if there is no such folder
     results = output or Path("results") / folder.resolve().name
     claim(results)
     periods = Periods(folder, results, int(period))
@@ -102,14 +102,14 @@ def watch(
 
 
 class _Log:
-    """Notes and warnings, each said once and not again at the next look."""
+    """Prints notes and warnings, each only once and not again at the next look."""
 
     def __init__(self) -> None:
         self.status = 0
         self._notes: set[str] = set()
 
     def failed(self, error: FlowsweepError) -> None:
-        """An error; the exit code of a single look is that of the worst."""
+        """Prints an error; the exit code of a single look is that of the worst error."""
         print(f"error: {error}", file=sys.stderr)
         self.status = max(self.status, error.exit_code)
 
@@ -126,7 +126,7 @@ class _Log:
 
 
 class _Watch:
-    """Looks at the folder, and brings the results up to date."""
+    """Checks the folder, and brings the results up to date."""
 
     def __init__(
         self,
@@ -144,11 +144,11 @@ class _Watch:
         self._is_current = _is_current(results, results / last)
 
     def status(self) -> int:
-        """The exit code of a single look."""
+        """Returns the exit code of a single look."""
         return self._log.status
 
     def look(self) -> None:
-        """Parses what is ready; the table of the runs and the report follow where something was."""
+        """Parses what is ready; after that, updates the table of the runs and the report."""
         try:
             arrivals = self._captures.arrivals()
         except FlowsweepError as error:
@@ -164,7 +164,7 @@ class _Watch:
             self._is_current = self._conclude()
 
     def _tell(self, arrivals: list[Arrival]) -> None:
-        """Says which captures have no tables, and why."""
+        """Prints which captures have no tables, and why."""
         for one in arrivals:
             if not one.is_whole:
                 self._log.note(f"{one.path}: is being written, and waits until it is whole")
@@ -186,7 +186,7 @@ class _Watch:
             )
 
     def _attempt(self, work: Callable[[], None]) -> bool:
-        """Returns whether `work` succeeded. A full disk, say, must not end the service."""
+        """Returns whether `work` succeeded. A full disk, say, must not end it."""
         try:
             work()
         except FlowsweepError as error:
@@ -214,11 +214,11 @@ class _Watch:
         self._periods.record(run, arrivals, drops)
 
     def _conclude(self) -> bool:
-        """Makes runs.parquet and the report anew, by the commands of the workflow's rules.
+        """Rebuilds runs.parquet and the report, by the commands of the workflow's rules.
 
-        Returns whether they are there.
+        Returns whether both were made.
 
-        They run in processes of their own: memory that a report takes is never given back.
+        The commands have their own processes, because a report's memory is never freed.
         """
         results, table = self._results, self._results / "tables" / "runs.parquet"
         experiment = f"--experiment={results / 'experiment.yaml'}"
@@ -246,7 +246,7 @@ class _Watch:
 
 
 def _is_current(results: Path, last: Path) -> bool:
-    """Whether the last output is newer than the last period: a kill may come between the two."""
+    """Returns whether the last output is newer than the last period, despite any kill."""
     if not last.exists():
         return False
     made_ns = last.stat().st_mtime_ns
@@ -254,7 +254,7 @@ def _is_current(results: Path, last: Path) -> bool:
 
 
 def _seconds(text: str) -> float:
-    """Seconds; that the option is named where it has no time is left to `argparse`."""
+    """Reads a time in seconds; `argparse` adds the option's name to errors."""
     try:
         seconds = parse_time(text) / SECOND
     except FlowsweepError as error:

@@ -73,7 +73,7 @@ def zeek_logs(*, logs: list[Path], output: Path, types_from: list[Path]) -> int:
 
 
 def tell(done: Converted, target: str = "") -> bool:
-    """Prints what was read; returns whether something of it was lost."""
+    """Prints what was read; returns whether data was lost."""
     logs = f" of {counted(done.logs, 'log')}" if done.logs > 1 else ""
     print(f"{done.kind}: {counted(done.rows, 'row')}{logs}{target}", file=sys.stderr)
     for column, types in done.widened.items():

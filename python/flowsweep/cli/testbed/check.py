@@ -70,7 +70,7 @@ def _verdict(count: int, bad: int, *, quick: bool) -> str:
 
 
 def _format(finding: Finding) -> str:
-    """Level, name and text in columns, within the width of the terminal."""
+    """Writes level, name and text in columns, within the width of the terminal."""
     width = max(60, shutil.get_terminal_size().columns)
     columns = " " * (LEVEL_WIDTH + NAME_WIDTH)
     lines = textwrap.wrap(
@@ -79,7 +79,7 @@ def _format(finding: Finding) -> str:
     shown = f"{_colour(finding.level)}{finding.name:<{NAME_WIDTH}}" + f"\n{columns}".join(lines)
     if finding.remedy is None:
         return shown
-    # Indented less: it is often a command, which should stay on one line.
+    # Less indented, because a remedy is often a command that should stay on one line.
     remedy = textwrap.fill(
         printing.visible(finding.remedy),
         width,
@@ -91,7 +91,7 @@ def _format(finding: Finding) -> str:
 
 
 def _colour(level: str) -> str:
-    """The word in its column, in colour where a person looks at a terminal."""
+    """Pads the level to its column; colours it on a terminal."""
     word = f"{level:<{LEVEL_WIDTH}}"
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
         return word

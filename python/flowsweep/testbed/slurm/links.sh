@@ -1,18 +1,18 @@
 #!/bin/sh
-# The links of one run on their node: links.sh NAME FOLDER. Reads FOLDER/links, one line each:
+# Makes the links of one run on their node: links.sh NAME FOLDER. Reads FOLDER/links, one line each:
 #   address 10.0.0.1 | port west 7700 24790 | peer west MAC 10.0.0.2 24789
 #   try netem delay 1ms | demanded
-# and FOLDER/wan.json for flowsweep-wan, or FOLDER/netem.ip, .bridge and .tc, which are batches. Netem
-# is used where the kernel has all that is to be tried; else flowsweep-wan is, unless netem is
-# demanded. Prints `ready BACKEND NODE`, then obeys lines from stdin: `beat`, `stop`. The end of stdin
-# is `stop` too.
+# and FOLDER/wan.json for flowsweep-wan, or the batches FOLDER/netem.ip, .bridge and .tc. Uses netem if
+# the kernel has every discipline of the `try` lines; else flowsweep-wan, unless netem is demanded.
+# Prints `ready BACKEND NODE`, then obeys lines from stdin: `beat`, `stop`. The end of stdin is `stop`
+# too.
 folder=$2
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 LC_ALL=C
 export PATH LC_ALL
 umask 077
 
-# FOUND, EXPECTED, REMEDY: in one line that flowsweep takes apart.
+# Prints FOUND, EXPECTED, REMEDY in one line that flowsweep parses.
 fail() {
     trap - EXIT
     leave
@@ -21,7 +21,7 @@ fail() {
 }
 rights="root on the nodes, testbed: {sudo: true}, or {emulate: false}"
 
-# Bridges and disciplines lie apart: the node's own firewall does not see what they pass on.
+# Bridges and disciplines have their own namespace, whose frames the node's firewall does not see.
 space=flowsweep-$(uname -n)
 ours() {
     ip netns exec $space "$@"
@@ -44,7 +44,7 @@ leave() {
     return $code
 }
 
-# What this kernel lacks of what netem needs; nothing if it has all.
+# Prints what this kernel lacks for netem; nothing if it has all.
 lacking() {
     sed -n 's/^try //p' links | while read -r kind arguments; do
         command -v tc >/dev/null || {
@@ -80,7 +80,7 @@ if grep -q '^try ' links; then
     fi
 fi
 
-# A tunnel of a site: where flowsweep-wan opens it, or where the bridges are.
+# Makes a site's tunnel: for flowsweep-wan, or in the namespace of the bridges.
 tunnel() { # tunnel NAME NUMBER PORT
     ip link add "$1" type vxlan id "$2" dstport "$3" local "$address" dev "$under" nolearning || return
     if [ $backend = netem ]; then
@@ -104,7 +104,7 @@ while read -r key one two three four; do
         under=$(ip -o -4 addr show | awk -v a="$one" '{split($4, n, "/")} n[1] == a {print $2; exit}')
         [ -n "$under" ] || fail "no interface has the address $one" "one that has it" "testbed.network"
         address=$one
-        # With GRO the card joins frames before they are taken out of the tunnel.
+        # With GRO, frames are merged before they leave the tunnel.
         if ethtool -k "$under" 2>/dev/null | grep -q '^generic-receive-offload: on$'; then
             ethtool -K "$under" gro off 2>/dev/null && gro=yes
         fi
@@ -127,7 +127,7 @@ if [ $backend = netem ]; then
             fail "netem: $program failed: $(echo "$said" | tr '\n\t' '  ')" "links of the kernel" \
                 "emulation: {backend: flowsweep-wan}"
     done
-    # The disciplines count frames as they are on the wire.
+    # Without offloads, the disciplines count frames as on the wire.
     for one in $(disciplined); do
         ours ethtool -K "$one" tx off tso off gso off gro off >/dev/null 2>&1
     done
