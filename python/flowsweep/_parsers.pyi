@@ -1,4 +1,4 @@
-"""The native half of flowsweep: packet captures to Arrow streams and Parquet files."""
+"""The native part of flowsweep: turns packet captures into Arrow streams and Parquet files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,13 +9,13 @@ from flowsweep.parsing import Options, Settings
 __version__: str
 
 class ParseError(Exception):
-    """What the parser could not do.
+    """A failure of the parser.
 
     `args` are (what, found, expected, remedy); each of the last three may be None.
     """
 
 class Damage(TypedDict):
-    """Where reading one file stopped because no further packet could be found."""
+    """The place where reading a file stopped because no further packet could be found."""
 
     file: str
     packet: int
@@ -27,7 +27,7 @@ class Damage(TypedDict):
     changed: bool
 
 class Summary(TypedDict):
-    """What `parse` read."""
+    """Counts and damage from `parse`."""
 
     packets: int
     undecoded: int
@@ -41,7 +41,7 @@ class PathCounts(TypedDict):
 
     sender: str
     receiver: str
-    #: By the name of their fate.
+    #: Counts by the name of the fate.
     fates: dict[str, int]
     reordered: int
     retransmissions: int
@@ -49,11 +49,11 @@ class PathCounts(TypedDict):
     unknown_delays: int
 
 class ClockFound(TypedDict):
-    """A host's clock against that of the reference, from one step of a clock to the next."""
+    """A host's clock relative to the reference's, between two clock steps."""
 
     host: str
     reference: str
-    #: At its beginning; None where it is not known.
+    #: At the start of this time; None if unknown.
     offset_ns: int | None
     offset_error_ns: int | None
     drift_ppm: float | None
@@ -62,14 +62,14 @@ class ClockFound(TypedDict):
 class TranslationFound(TypedDict):
     """An address that a router translates (NAT)."""
 
-    #: Whose capture has it.
+    #: The host whose capture has it.
     host: str
     seen: str
-    #: The address that its host has for itself.
+    #: The address that its owner uses.
     own: str
 
 class MatchSummary(TypedDict):
-    """What `match_captures` read and found."""
+    """Counts and results of `match_captures`."""
 
     #: By host.
     records: dict[str, int]
@@ -80,7 +80,7 @@ class MatchSummary(TypedDict):
     clocks: list[ClockFound]
     #: In order of hosts and addresses.
     translations: list[TranslationFound]
-    #: Hosts whose captures go back in time, although no other one shows that their clocks were set.
+    #: Hosts whose captures go back in time without a clock step that other captures confirm.
     out_of_order: list[str]
     damage: list[Damage]
 
@@ -93,35 +93,35 @@ class Unpacked:
 
     def __init__(self, path: Path, name: str) -> None: ...
     def part(self) -> bytes:
-        """The next part; empty at the end."""
+        """Returns the next part; empty at the end."""
 
     def fault(self) -> str | None:
-        """Why the file ended before its end, if it did."""
+        """Returns why reading stopped before the end of the file, or None."""
 
     @property
     def consumed(self) -> int:
-        """Bytes of the file as it is stored that were read so far."""
+        """Bytes of the stored file that have been read so far."""
 
 def count(octets: bytes, pattern: bytes) -> int:
-    """How often a pattern of one or two bytes stands in `octets`; occurrences may overlap."""
+    """Counts a pattern of one or two bytes in `octets`; occurrences may overlap."""
 
 def tables() -> list[str]:
-    """Names of all tables of a capture."""
+    """Returns the names of all tables of a capture."""
 
 def matched_tables() -> list[str]:
-    """Names of the tables that several captures of one run make together."""
+    """Returns the names of the tables of matched captures."""
 
 def protocol(number: int) -> str:
-    """Name of an IP protocol number, as the table `flows` has it."""
+    """Returns the name of an IP protocol number, as in the table `flows`."""
 
 def columns(table_name: str) -> list[tuple[str, str, bool, str, str, str]]:
-    """Columns of a table as (name, type, nullable, unit, meaning, source)."""
+    """Returns the columns of a table as (name, type, nullable, unit, meaning, source)."""
 
 def check(files: Sequence[tuple[Path, str]]) -> None:
-    """Raises `ParseError` where one of the files cannot be opened or is no capture."""
+    """Raises `ParseError` if a file cannot be opened or is not a capture."""
 
 def schema(table_name: str) -> object:
-    """The schema of a table: an Arrow C schema in a capsule."""
+    """Returns the schema of a table: an Arrow C schema in a capsule."""
 
 def stream(
     files: Sequence[tuple[Path, str]],
@@ -130,17 +130,17 @@ def stream(
     *,
     on_damage: Callable[[list[Damage]], None],
 ) -> object:
-    """One table of `files`, a list of (path, name) that are one capture: an Arrow C stream.
+    """Returns one table of `files`, (path, name) of the parts of a capture, as an Arrow C stream.
 
-    At its end `on_damage` is called where something was damaged, in the thread that reads it.
+    If a file is damaged, the reading thread calls `on_damage` at the end of the stream.
     """
 
 def held(capsule: object, descriptor: int) -> object:
-    """The stream of a capsule, which closes the descriptor as soon as it is released.
+    """Returns the stream of a capsule, which closes the descriptor when it is released.
 
     Args:
-        capsule: Of an Arrow C stream; empty afterwards.
-        descriptor: Of an open file; it is not the caller's any more.
+        capsule: The capsule of an Arrow C stream; empty afterwards.
+        descriptor: The descriptor of an open file, which the stream now owns.
     """
 
 def parse(
@@ -156,25 +156,25 @@ def parse(
     synced: bool = True,
     memory: int | None = None,
 ) -> Summary:
-    """Parses `files`, a list of (path, name), as one capture.
+    """Parses `files` as one capture.
 
     Args:
-        files: Path and displayed name of each file; the path `-` is the standard input.
-        places: New Parquet file of each wanted table, and what errors call it. After a failure
-            there is none.
-        settings: How they are read.
-        threads: Threads that share the work; the tables do not depend on it.
+        files: Path and displayed name of each file; the path `-` is standard input.
+        places: New Parquet file of each wanted table, and its name in errors. A failure leaves
+            no files.
+        settings: How captures are read.
+        threads: Number of threads; it does not change the tables.
         manifests: Packets dropped by the kernel and by the interface, by file name.
         notes: Key-value metadata for every file.
         progress: Called about twenty times a second with bytes read and packets counted.
-        process_ends: Whether memory may be left to the end of the process, which is soon.
-        synced: Whether the files are safe on the disk when this returns.
-        memory: Bytes that it may take; None for three quarters of what the machine, the control
+        process_ends: Whether the process ends soon, so that memory need not be freed.
+        synced: Whether the files are synced to disk when this returns.
+        memory: Maximum bytes of memory; None for three quarters of what the machine, the control
             group and the limits of the process leave.
 
     Raises:
-        ParseError: An input cannot be read, a table cannot be written, or it would take more
-            memory.
+        ParseError: An input cannot be read, a table cannot be written, or the memory does not
+            suffice.
     """
 
 def match_captures(
@@ -199,15 +199,15 @@ def match_captures(
     """Finds each packet in the captures of the hosts that sent and received it.
 
     Args:
-        hosts: Name, captures as (path, name), addresses, packets that its capture is known to
-            have dropped, times in ns since 1970 at which it began and ended, or None, and the
-            number of its running kernel, or None: the same kernel has the same clock.
-        readings: What was measured of clocks: the numbers of two hosts, a time by the clock of the
-            second, and how far that is ahead, at least and at most.
-        places: New Parquet file of each table of `matched_tables`, and what errors call it. After
-            a failure there is none.
+        hosts: Name, captures as (path, name), addresses, known number of dropped packets, start
+            and end of the capture in ns since 1970, or None, and the number of the running
+            kernel, or None: hosts with the same kernel have the same clock.
+        readings: Clock readings: the indexes of two hosts, a time on the second host's clock, and
+            bounds on how far that clock is ahead.
+        places: New Parquet file of each table of `matched_tables`, and its name in errors. A
+            failure leaves no files.
         window_ns: How long a packet waits for its other sighting.
-        window_packets: How many wait at most.
+        window_packets: How many packets wait at most.
         notes: Key-value metadata for every file.
         progress: Called about twenty times a second with bytes read and packets counted.
 

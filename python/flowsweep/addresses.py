@@ -15,7 +15,7 @@ PRIVATE = (
     r"|100\.(6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\."
     r"|[fF][cCdD][0-9a-fA-F]{2}:|[fF][eE][89abAB][0-9a-fA-F]:)"
 )
-#: An end is next to the capture if its RTT is more than this many times that of the other end.
+#: An end is next to the capture if its packets' RTT is more than this many times the other end's.
 BESIDE = 4
 #: A capturing host's address is in more than this share of the packets of its address family.
 NEARLY_ALL = 0.9

@@ -126,7 +126,7 @@ def read_flows(
 ) -> Reading:
     """Reads one row per connection and direction.
 
-    All other settings than `time_unit` apply to captures; tables already written stay as they are.
+    All settings but `time_unit` apply only to captures; tables already written stay as they are.
 
     Args:
         path: A capture file, a list of the parts of one capture, or a folder or Parquet file

@@ -13,7 +13,7 @@ from flowsweep.errors import FlowsweepError
 
 #: The modules of the package.
 PACKAGE = Path(__file__).parent
-#: The copies of an installed package; the build (`.config/wheel.py`) makes the folder.
+#: The copies in an installed package; `.config/flowsweep_build.py` puts them into the wheel.
 SHARE = PACKAGE / "share"
 #: The top of the checkout that an editable install points to.
 CHECKOUT = PACKAGE.parents[1]

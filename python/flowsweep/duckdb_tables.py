@@ -20,7 +20,7 @@ class Rows(Streamed, Protocol):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The name of the file."""
+        """The table's files."""
 
     def _shown_files(self) -> tuple[Path, ...]: ...
 
@@ -42,7 +42,7 @@ class Microseconds(Shown):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The name of the file."""
+        """The table's files."""
         return self.rows.files
 
     def _shown_files(self) -> tuple[Path, ...]:

@@ -100,7 +100,7 @@ class Settings(NamedTuple):
 
 
 class Options(NamedTuple):
-    """How captures are read, and which tables are written how."""
+    """How captures are read and tables are written."""
 
     settings: Settings = Settings()
     packets: bool = False

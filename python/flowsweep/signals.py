@@ -54,7 +54,7 @@ def clean() -> None:
 
 def at_end(clean_it: Callable[[], object]) -> None:
     """Registers `clean_it` for the end of the process, with or without a signal."""
-    # A command ends without it, and cleans itself.
+    # A command ends by `os._exit`, without atexit, and calls `clean` itself.
     atexit.register(clean)
     _cleanings[clean_it] = clean_it
 

@@ -1,4 +1,4 @@
-"""`flowsweep export`: what happened in a run, for other programs."""
+"""`flowsweep export`: writes what happened in a run, for other programs."""
 
 from __future__ import annotations
 

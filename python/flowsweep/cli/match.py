@@ -267,7 +267,7 @@ def _in_ms(nanoseconds: int) -> str:
 
 
 def _print_clocks(summary: MatchSummary) -> None:
-    """Prints a line for each row of `clocks`, and for each path with negative delays."""
+    """Prints a line for each clock between two steps, and for each path with negative delays."""
     for clock in summary["clocks"]:
         about = f"clock of {clock['host']}: "
         if clock["method"] == "reference":

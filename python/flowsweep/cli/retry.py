@@ -1,4 +1,4 @@
-"""`flowsweep retry`: removes invalid runs, so that they are made anew."""
+"""`flowsweep retry`: removes invalid runs, so that they are made again."""
 
 from __future__ import annotations
 

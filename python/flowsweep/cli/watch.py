@@ -102,7 +102,7 @@ def watch(
 
 
 class _Log:
-    """Prints notes and warnings, each only once and not again at the next look."""
+    """Prints each note and warning only once, and not again at the next look."""
 
     def __init__(self) -> None:
         self.status = 0
@@ -148,7 +148,7 @@ class _Watch:
         return self._log.status
 
     def look(self) -> None:
-        """Parses what is ready; after that, updates the table of the runs and the report."""
+        """Parses what is ready; updates the table of the runs and the report if outdated."""
         try:
             arrivals = self._captures.arrivals()
         except FlowsweepError as error:
@@ -246,7 +246,7 @@ class _Watch:
 
 
 def _is_current(results: Path, last: Path) -> bool:
-    """Returns whether the last output is newer than the last period, despite any kill."""
+    """Returns whether the last output is newer than all periods; a kill may come in between."""
     if not last.exists():
         return False
     made_ns = last.stat().st_mtime_ns

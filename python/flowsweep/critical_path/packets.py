@@ -73,7 +73,7 @@ def _read_host(host: str, folder: Path) -> HostPackets:
 
 
 def _own_packets(host: str, folder: Path, ways: pl.DataFrame) -> pl.DataFrame:
-    """TCP packets with payload from `host` to others, in the order of its capture."""
+    """Reads TCP packets with payload from `host` to others, in the order of its capture."""
     import polars as pl
 
     reference = pl.col("time_sent_reference").dt.epoch("ns")
@@ -213,7 +213,7 @@ def _with_bursts(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _time_in_queue() -> pl.Expr:
-    """Returns how long each packet, and no earlier one, was in the link's queue or serialised.
+    """Returns how long each packet, and no earlier one, was in the link's queue or sent.
 
     Queues are FIFO, so the sum is how long any packet of the burst was there.
     """

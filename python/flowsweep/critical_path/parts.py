@@ -31,7 +31,7 @@ class Journey(NamedTuple):
         arrival: When it arrived.
         base_ns: Least delay of the direction, or of both if the host waits for an answer.
         ip_bytes: Bytes of the message's IP packets up to the first transmission of this one.
-        queued_ns: How long any of these was in the link's queue or serialised.
+        queued_ns: How long any of these was in the link's queue or in serialisation.
     """
 
     sender: str
@@ -56,9 +56,9 @@ def divide(journey: Journey, rate_bit_s: float | None) -> list[tuple[Part, int]]
 
     Propagation is the least delay of the direction. Loss recovery is the time from the first
     transmission of the packet's bytes to the one that arrived. Serialisation is what the bytes take
-    at the link's rate, at most the time that they spent in its queue or serialised. Queueing is the
-    rest of that time: others' bytes left first. In the remaining time no byte was in transit: the
-    sender stalled, for a window, for its pace, or for data of the application.
+    at the link's rate, at most the time that they spent in its queue or in serialisation. Queueing
+    is the rest of that time: others' bytes left first. In the remaining time, no byte was on its
+    way: the sender stalled, for a window, for its pace, or for data of the application.
 
     Args:
         journey: How the bytes travelled.

@@ -130,7 +130,7 @@ def _leave_name(descriptor: int, purpose: str) -> None:
 def user(subject: str = "") -> str | None:
     """Returns the current user of this machine's testbed, or of the subject; None if none is seen.
 
-    It looks the lock up and does not try it, which could make another process fail to get it.
+    It reads /proc/locks instead of trying the lock, which could block another process.
     """
     descriptor = open_file(subject)
     try:

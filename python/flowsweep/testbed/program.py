@@ -239,7 +239,7 @@ def _end(processes: list[subprocess.Popen[bytes]]) -> None:
 
 
 def _mpi_error(text: str) -> str | None:
-    """Returns the message of the rank that failed first and made mpirun end the others, or None."""
+    """Returns the first MPI error that a rank reported; None if mpirun itself names the rank."""
     error = MPI_ERROR.search(text)
     if error is None or "noticed that process rank" in text:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Arguments: where rank 0 writes its report, the problem, the command, and the host of each rank.
 # mpirun takes about a second to start and end ranks, which is not part of the program's time;
-# rank 0 measures that time, and reports it if the program does not.
+# rank 0 times the program alone, and reports that if the program does not.
 SCRIPT = """\
 export FLOWSWEEP_OUTPUT="$1" FLOWSWEEP_PROBLEM="$2"
 command=$3

@@ -41,7 +41,7 @@ class RunResult(Observations):
         start_ns: When the program started, ns since the epoch.
         end_ns: When its last process had ended, ns since the epoch.
         failure: Why the program failed, or None.
-        spoiled: What the testbed did to the program, so that the run does not show it, or None.
+        spoiled: What the testbed did to the program that makes the run useless, or None.
         cost_s: Seconds of `set_up`, `program` and `take_down`.
     """
 

@@ -68,7 +68,7 @@ def use(spec: Spec) -> None:
 
 
 def _use(spec: Spec, host: HostSpec, name: str | None) -> None:
-    """Sets it by route: a namespace may set by sysctl only what its owner allows."""
+    """Sets the options by route: a namespace may set by sysctl only what its owner allows."""
     device = f"dev {specs.EXPERIMENT_INTERFACE}"
     route = f"{specs.EXPERIMENT_NETWORK} {device} proto kernel scope link src {host.address}"
     if name is not None and not NAME.fullmatch(name):

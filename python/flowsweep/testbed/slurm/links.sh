@@ -3,9 +3,9 @@
 #   address 10.0.0.1 | port west 7700 24790 | peer west MAC 10.0.0.2 24789
 #   try netem delay 1ms | demanded
 # and FOLDER/wan.json for flowsweep-wan, or the batches FOLDER/netem.ip, .bridge and .tc. Uses netem if
-# the kernel has every discipline of the `try` lines; else flowsweep-wan, unless netem is demanded.
-# Prints `ready BACKEND NODE`, then obeys lines from stdin: `beat`, `stop`. The end of stdin is `stop`
-# too.
+# there are `try` lines and the kernel has their disciplines; else flowsweep-wan, unless netem is
+# demanded. Prints `ready BACKEND NODE`, then obeys lines from stdin: `beat`, `stop`. The end of stdin
+# is `stop` too.
 folder=$2
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 LC_ALL=C

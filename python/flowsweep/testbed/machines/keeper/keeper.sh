@@ -1,4 +1,5 @@
-# Keeps a machine during one run: keeper.sh NAME FOLDER. Reads FOLDER/settings, a `key value` a line:
+# Prepares, captures and restores a machine for one run: keeper.sh NAME FOLDER. Reads FOLDER/settings,
+# one `key value` a line:
 #   interface eth1 | address 10.0.0.1 | offload tso off | sysctl net.ipv4.tcp_rmem 4096 65536 65536
 #   congestion reno | capture ARGUMENTS of flowsweep-capture | filter BPF
 #   overlay 7700 24789 10.0.0.1 MAC 10.77.1.1/16 | peer MAC 10.77.1.2 10.0.0.2 24789
