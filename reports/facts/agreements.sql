@@ -225,7 +225,7 @@ final as (
             when ip_bytes <> zeek_ip_bytes and super_packets > 0 then 'bytes, no length'
             when ip_bytes <> zeek_ip_bytes then 'bytes'
             when our_initiator <> zeek_initiator then 'direction turned'
-            when zeek_payload_bytes is null then 'payload not told'
+            when zeek_payload_bytes is null then 'payload unknown'
             when payload_bytes <> zeek_payload_bytes and protocol like 'icmp%'
                 then 'payload of ICMP'
             when

@@ -7,7 +7,12 @@ totals as (
         run,
         count(*) - count(distinct row(site_a, site_b)) as changes,
         sum(links * (end_s - start_s)) as link_s,
-        sum(links * rate_mbit_s * (end_s - start_s)) as offered_mbit,
+        -- unknown if some link has no limit: sum() would leave that link out
+        if(
+            count(*) filter (rate_mbit_s is null and links > 0) = 0,
+            sum(links * rate_mbit_s * (end_s - start_s)),
+            null
+        ) as offered_mbit,
     from link_stretches
     group by run
 ),

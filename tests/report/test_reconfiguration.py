@@ -48,6 +48,17 @@ def test_links_and_what_they_offered_are_summed_over_the_run(folder: Path) -> No
         assert row["changes"] == len(parts) - 1
 
 
+def test_what_a_link_without_a_limit_offers_is_unknown(tmp_path: Path) -> None:
+    rows = [reconfigured._run(name, *reconfigured.RUNS[name]) for name in ("base", "slow")]
+    record = json.loads(rows[1]["json"])
+    del record["emulator"]["changes"][0]["rate_bit_s"]
+    tiny.runs(tmp_path, [rows[0], rows[1] | {"json": json.dumps(record)}])
+    for row in rows:
+        tiny.table(tmp_path, "captures", row["run"], "pc1", [tiny.capture()])
+    found = {row["schedule"]: row for row in Warehouse(tmp_path).rows("reconfiguration").to_dicts()}
+    assert (found[None]["offered_mbit"], found["at-start"]["offered_mbit"]) == (100, None)
+
+
 def test_stretches_cover_the_run_without_a_gap(folder: Path) -> None:
     rows = Warehouse(folder).select("select * from link_stretches order by run, start_s").to_dicts()
     for name, (schedule, _, _) in reconfigured.RUNS.items():

@@ -36,9 +36,9 @@ LARGER = [
     ("blitz-tcptrace/long_rtt.dmp.gz", {"packets, beyond the frame": 1}),
     ("blitz-tcptrace/pcap_v2.2.dmp.gz", {"packets, cut": 2}),
     ("simsong-tcpflow/bug7.pcap", {"bytes, no length": 1}),
-    ("zeek-zeek/ip6_esp.pcap", {"ours alone, no transport": 12, "payload not told": 1}),
+    ("zeek-zeek/ip6_esp.pcap", {"ours alone, no transport": 12, "payload unknown": 1}),
     ("kbandla-dpkt/nb6-http.pcap",
-     {"ours alone, tunnel": 1, "packets, tunnel": 1, "duration": 2, "payload not told": 1,
+     {"ours alone, tunnel": 1, "packets, tunnel": 1, "duration": 2, "payload unknown": 1,
       "the same": 8}),
     ("ntop-nDPI/teredo.pcap", {"Zeek's alone, tunnel": 4, "the same": 5}),
 ]  # fmt: skip
@@ -193,12 +193,12 @@ def differences(tmp_path: Path, capture: str) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("capture", "classes"),
     [
-        ("CESNET-ipfixprobe/functional/inputs/http.pcap", {"the same": 8, "payload not told": 1}),
+        ("CESNET-ipfixprobe/functional/inputs/http.pcap", {"the same": 8, "payload unknown": 1}),
         ("OISF-suricata-verify/vxlan-decoder-03/vxlan.pcap",
          {"the same": 10, "duration": 3, "Zeek's alone, tunnel": 13}),
         ("brimdata-brimcap/non-overlap.pcapng", {"the same": 1, "direction turned": 1}),
         ("seladb-PcapPlusPlus/Packet++Test/PacketExamples/ipv6_options.pcap",
-         {"other addresses": 6, "payload not told": 3}),
+         {"other addresses": 6, "payload unknown": 3}),
         *by_size([], LARGER),
     ],
 )  # fmt: skip

@@ -22,7 +22,7 @@ CLASSES = {
     "microseconds": "the same; Zeek writes times with six decimals",
     "duration": "the same; Zeek's time ends when a connection is closed",
     "history cut": "the same counts; Zeek's history has another beginning or end",
-    "payload not told": "the same counts; Zeek has no duration and no payload, as of one packet",
+    "payload unknown": "the same counts; Zeek has no duration and no payload, as of one packet",
     "payload of ICMP": "the same packets; Zeek counts what ICMP carries, we TCP and UDP alone",
     "payload sent again": "the same packets; Zeek counts bytes that were sent again once",
     "missed bytes": "the same packets; Zeek's payload holds what gaps show was not captured",

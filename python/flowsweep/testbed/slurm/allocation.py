@@ -21,7 +21,7 @@ ANSWER_LIMIT_S = 20.0
 ASK_LIMIT_S = 60.0  # the controller may be busy
 SLOTS = 1024  # more ranks than any node gets: flowsweep limits the number, not Slurm
 KEPT = ("SLURM_JOB_ID", "SLURM_CONF")
-PORTS = r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$"
+PORTS = re.compile(r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$", re.MULTILINE)
 ADDRESS = re.compile(r"^[0-9]+: (\S+) +inet ([0-9.]+/[0-9]+) ", re.MULTILINE)
 
 
@@ -137,9 +137,7 @@ class Allocation:
         if machine.overlay:
             return ""
         printed = _run_slurm(["scontrol", "show", "config"])
-        ports = re.findall(
-            r"^(?:SlurmdPort|SlurmctldPort|SrunPortRange) *= *([0-9-]+)$", printed, re.MULTILINE
-        )
+        ports = PORTS.findall(printed)
         words = [f"port{'range' if '-' in one else ''} {one}" for one in ports if one != "0-0"]
         return f"not ({' or '.join(words)})" if words else ""
 
