@@ -221,7 +221,7 @@ _LIST = (
         "ranks_per_host", "ranks_per_host", int, "Worker ranks per host.",
         count, str, "workload",
         (Column(
-            "ranks_per_host", "ranks of a host", "ranks_per_host", "bigint",
+            "ranks_per_host", "ranks per host", "ranks_per_host", "bigint",
             number="count", noun="rank", words="{} a host", head="ranks a host",
         ),),
         _per_host,
