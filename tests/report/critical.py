@@ -16,7 +16,7 @@ PARTS = (
 def path(
     directory: Path, run: str, seconds: dict[str, float], *, messages: int = 1, peer: str = "pc3"
 ) -> None:
-    """The table of a run in which each part is one piece, but propagation as many as messages."""
+    """Writes a critical path with one piece per part; propagation has one piece per message."""
     pieces = [
         (part, round(part_s * 1e9) // count, peer if part != "computing" else None)
         for part, part_s in seconds.items()
@@ -33,13 +33,13 @@ def path(
 def make(
     directory: Path, *, far: dict[str, float] | None = None, apps: int = 1, messages: int = 10
 ) -> Path:
-    """A baseline of 0.9 s of computing, and a point with 16 ms.
+    """Makes a baseline with 0.9 s of computing, and a point at 16 ms.
 
     Args:
         directory: The folder of the experiment.
         far: Seconds of the parts at the second point.
         apps: Number of applications.
-        messages: On each path.
+        messages: Number of messages on each path.
     """
     near = {"computing": 0.9, "serialisation": 0.05, "queueing": 0.02, "propagation": 0.01}
     far = far or {**near, "propagation": 0.6}

@@ -1,4 +1,4 @@
-"""An experiment in which one host sends, each run something else, and what its facts say."""
+"""An experiment in which one host sends a different amount in each run, and its facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flowsweep.warehouse import Warehouse
 if TYPE_CHECKING:
     import polars as pl
 
-#: What `sent` asks for.
+#: The facts that `sent` reads.
 ASKED = ["host_totals"]
 WEST, EAST = "10.77.1.1", "10.77.2.1"
 
@@ -22,7 +22,7 @@ def rows(warehouse: Warehouse, fact: str) -> pl.DataFrame:
 
 
 def experiment(directory: Path, runs: int = 3) -> Path:
-    """Runs in which pc3 sends, each something else."""
+    """Makes runs in which pc3 sends, a different amount in each."""
     tiny.runs(directory, [tiny.run(f"r{one}", baseline=one == 0) for one in range(runs)])
     for one in range(runs):
         add_tables(directory, f"r{one}", 100 * (one + 1))
@@ -36,6 +36,6 @@ def add_tables(directory: Path, run: str, size: int) -> None:
 
 
 def sent(directory: Path) -> dict[str, int]:
-    """Wire bytes that each run's host sent, as the facts say."""
+    """Returns the wire bytes that the host sent in each run, from the facts."""
     found = rows(Warehouse(directory), "host_totals")
     return dict(found.select("run", "wire_bytes").iter_rows())

@@ -1,4 +1,4 @@
-"""Captures of a host whose clock is ahead: no kernel sets that of a namespace apart."""
+"""Shifts the times of a capture, as network namespaces all share the kernel's clock."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-MAGIC = 0xA1B23C4D  # of a pcap with nanoseconds
+MAGIC = 0xA1B23C4D  # a pcap file with nanosecond time stamps
 FILE_HEADER, RECORD_HEADER = 24, 16
 
 
 def ahead(path: Path, seconds: float) -> bytes:
-    """A pcap, from one that is compressed by zstd, whose packets are stamped so much later."""
+    """Returns a zstd-compressed pcap, decompressed and with all time stamps moved by `seconds`."""
     with pa.input_stream(str(path), compression="zstd") as stream:
         changed = bytearray(stream.read())
     assert struct.unpack_from("=I", changed)[0] == MAGIC

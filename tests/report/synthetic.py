@@ -1,8 +1,8 @@
 """A made-up experiment's Parquet tables, for the tests of the report.
 
-Completion time is `base + per_rtt * RTT + per_rate / rate` with 2 % noise, so that the
-thresholds are known. Traffic is a task farm between pc1 and the others. Same
-arguments, same bytes.
+Completion time is `base + per_ms * RTT + per_inverse / rate` with 2 % noise, so that the
+thresholds are known. Traffic is a task farm between pc1 and the other hosts. The same
+arguments always give the same bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TASKGRAPH = App("taskgraph", {"tasks": 300}, 1.5, 0.03, 12.0, 35.0, 0.45, 10)
 
 @dataclass(frozen=True)
 class Plan:
-    """What to make up."""
+    """The sweep to make up."""
 
     apps: Sequence[App] = (NQUEENS,)
     rtts_ms: Sequence[float] = (1, 4, 16, 32, 64)
@@ -160,7 +160,7 @@ def _run(plan: Plan, app: App, run: str, rtt: float, rate: float, start: int) ->
 
 
 def _tables(tables: Path, plan: Plan, app: App, row: dict[str, Any]) -> None:
-    """The tables of every host of one run; both ends of a flow see the same packets."""
+    """Writes the tables of every host of one run; both ends of a flow see the same packets."""
     run, rtt_ns, rate = row["run"], row["rtt_asked_ns"], row["rate_asked_bit_s"]
     random = np.random.default_rng(zlib.crc32(run.encode()) + 1)
     seconds = row["completion_s"] or 1.0
@@ -291,7 +291,7 @@ def _direction(
 
 
 def _limits(duration_ns: int, rtt_ns: int, rate: float) -> dict[str, int]:
-    """The window holds it more with the RTT, the network with a lower rate."""
+    """Limits a flow: by the window in proportion to the RTT, by the network at low rates."""
     window = duration_ns * min(rtt_ns, 100_000_000) // 1_000_000_000
     network = duration_ns // max(round(rate / 2e6), 3)
     return {
@@ -304,7 +304,7 @@ def _limits(duration_ns: int, rtt_ns: int, rate: float) -> dict[str, int]:
 
 
 def _messages(series: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A message per busy bin; every fourth ends for no better reason than a pause."""
+    """Makes a message per busy bin; the only evidence for the end of every fourth is a pause."""
     return [
         {
             "first_time": item["bin_start"],
@@ -323,7 +323,7 @@ def _messages(series: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _gaps(
     random: np.random.Generator, count: int, rtt_ns: int, rate: float
 ) -> list[dict[str, Any]]:
-    """Back to back, one RTT, and something in between; in the parser's buckets."""
+    """Draws gaps that are back to back, one RTT, random or 0, in the parser's buckets."""
     if count < 1:
         return []
     kind = random.choice(4, count, p=[0.6, 0.2, 0.19, 0.01])

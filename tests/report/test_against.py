@@ -23,7 +23,7 @@ SCATTER = (1.0, 0.99, 1.02, 0.98, 1.01, 1.005)
 def runs(
     rtts: dict[float, float], *, scatter: tuple[float, ...] = SCATTER, **more: Any
 ) -> list[dict[str, Any]]:
-    """Completion times by RTT (ms)."""
+    """Makes runs from completion times by RTT (ms)."""
     return [
         tiny.run(
             f"{rtt:g}-{number}", baseline=rtt == 1, completion_s=time * factor,
@@ -67,7 +67,7 @@ def test_shared_points_have_the_ratio_of_their_medians(both: tuple[Path, Path]) 
         )
         assert row["ratio"] == pytest.approx(own / its, rel=1e-4)
         assert row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
-        # Two axes differ throughout; they tell no points apart.
+        # An axis that differs throughout does not distinguish points.
         assert row["differs"] == "congestion: bbr, cubic"
     assert found[16.0]["ratio_high"] < 1
     assert found[4.0]["ratio_low"] < 1 < found[4.0]["ratio_high"]
@@ -118,7 +118,7 @@ def test_the_other_way_round_is_the_inverse(both: tuple[Path, Path]) -> None:
 def test_own_facts_are_not_locked_while_those_of_the_other_are_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: list[str]
 ) -> None:
-    """Making facts waits for their readers: two comparisons could wait for each other for ever."""
+    """Making facts waits for readers: two comparisons that hold read locks could deadlock."""
     here = tiny.runs(tmp_path / "here", runs(AFTER, scatter=(1.0,)))
     there = tiny.runs(tmp_path / "there", runs(BEFORE, scatter=(1.0,)))
     update = facts.Kept._update

@@ -1,4 +1,4 @@
-"""Rows that an earlier report left are taken where they are still those of the tables."""
+"""Rows that an earlier report left are reused while they still match the tables."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ NAME = "thresholds"
 
 @pytest.fixture
 def results(one_app: Path, one_app_report: Path, tmp_path: Path) -> Path:
-    """A copy of an experiment with its report."""
+    """Copies an experiment with its report."""
     assert one_app_report.parent == one_app
     return Path(shutil.copytree(one_app, tmp_path / one_app.name))
 
 
 def change(results: Path, statement: str) -> None:
-    """Changes the database beside the report, which nobody should."""
+    """Changes the database next to the report, which no user should do."""
     with duckdb.connect(results / f"{results.name}.duckdb") as connection:
         connection.execute(statement)
 
 
 def is_taken(results: Path, name: str = NAME) -> bool:
-    """Whether the rows of a query come from the database, of which this removes all."""
+    """Tells whether the rows of a query come from the database, after deleting them there."""
     change(results, f"delete from {name}")
     return Warehouse(results).rows(name).is_empty()
 
@@ -65,7 +65,7 @@ def test_they_are_not_taken_of_other_sql(
 def test_they_are_not_taken_where_another_experiment_counts(results: Path) -> None:
     catalog = Warehouse(results).catalog
     others = {name for name in figure_names() if not catalog.reads_tables_alone(name)}
-    # What a paper says is asked where the experiment's file names it; that file states needs, too.
+    # These need more than the tables: the experiment's file names papers and states needs.
     assert others == {
         "against", "need", "paper_answers", "paper_figures", "published", "transfer_errors",
         "transfer_setups",

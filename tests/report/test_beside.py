@@ -1,4 +1,4 @@
-"""Applications that share a path: what it costs, and which figures leave such runs out."""
+"""Applications that share a path: the slowdown, and the figures that leave such runs out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BESIDE = {
     ("taskgraph", "jigsaw"): (5.2, 5.3, 5.1),
     ("taskgraph", "ssor"): (7.0, 7.1, 6.9),
     ("taskgraph", "taskgraph"): (9.0, 9.1, 8.9),
-    # Beside itself it is no other application.
+    # Two copies of one application do not count as another application.
     ("jigsaw", "jigsaw"): (6.0, 6.1, 5.9),
 }
 
@@ -32,7 +32,7 @@ def rows() -> list[dict[str, Any]]:
         for rate in (200, 8):
             found += [(app, rate, None, time * (1 if rate == 8 else 0.5)) for time in times]
     found += [(app, 8, name, time) for (app, name), times in BESIDE.items() for time in times]
-    found += [("nqueens", 200, None, 0.0)]  # stands for the one at 64.3 ms below
+    found += [("nqueens", 200, None, 0.0)]  # the loop below turns 0.0 into the run at 64 ms
     made_rows = []
     for number, (app, rate, name, time) in enumerate(found):
         far = time == 0.0
@@ -116,7 +116,7 @@ def test_the_papers_expectations_follow_from_the_ratios(shared: Warehouse) -> No
 
 @pytest.fixture
 def captured(tmp_path: Path) -> Warehouse:
-    """Two runs of an application with the same packets; another one ran beside the second."""
+    """Makes two runs with the same packets; another application ran beside the second run."""
     alone = made.large()[0]
     axes = {**alone.axes, "beside_app": "other"}
     both = [alone, made.Run(**{**vars(alone), "axes": axes, "start_ms": alone.start_ms + 9_000})]

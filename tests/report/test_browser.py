@@ -21,7 +21,7 @@ def report(one_app_report: Path) -> Path:
 
 @pytest.fixture
 def opened(open_report: Any, report: Path) -> Iterator[Any]:
-    """Opens the report with the options given; complaints must stay none."""
+    """Opens the report with the given options; no page may log a complaint."""
     tabs = []
 
     def open_page(**options: Any) -> Any:
@@ -38,8 +38,8 @@ def is_wider_than_the_window(tab: Any) -> bool:
     )
 
 
-#: Figures that have rows of one_app and draw nothing: its ranks are guessed, its transfers too few,
-#: and no axis was varied beside those that have figures of their own.
+#: Figures that have rows for one_app but draw nothing: its ranks are guessed, its transfers too
+#: few, and every axis that was varied has a figure of its own.
 NOT_DRAWN = {
     "completion", "peak_by_ranks", "throughput_per_core", "transfer_activity", "transfer_times",
 }  # fmt: skip
@@ -47,7 +47,7 @@ NOT_DRAWN = {
 
 @pytest.fixture(scope="module")
 def figures(one_app: Path) -> set[str]:
-    """The anchors of all figures that the experiment has rows for."""
+    """Returns the anchors of all figures for which the experiment has rows to draw."""
     warehouse = Warehouse(one_app)
     return {
         f"figure-{part.name}"
@@ -59,7 +59,7 @@ def figures(one_app: Path) -> set[str]:
 
 
 def drawn(tab: Any) -> set[str]:
-    """The anchors of the figures that have a picture."""
+    """Returns the anchors of the figures that have a picture."""
     return {figure.get_attribute("id") for figure in tab.locator("figure:has(svg)").all()}
 
 

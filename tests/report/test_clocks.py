@@ -1,4 +1,4 @@
-"""Clocks of hosts that are a minute apart: found, put right, and told; by a real capture."""
+"""Host clocks a minute apart are found, corrected and reported, in a real capture."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ CAPTURED = ROOT / "workflows" / "experiments" / "captured" / "demo" / "runs"
 RUNS = ("nqueens-baseline-r1", "nqueens-rtt_16ms-r1")
 #: Seconds by which these hosts' clocks are ahead of those of pc1 and pc4.
 AHEAD = {"pc2": -45.5, "pc3": 60.0}
-#: Every row of these has a time of the run in it.
+#: Queries whose rows depend on times within the run.
 OVER_TIME = ("throughput_series", "wan_throughput", "monitoring", "throughput_cdf", "peak_by_ranks",
              "lightpaths", "transfer_activity", "message_rate", "totals")  # fmt: skip
 
 
 def results(folder: Path, clocks: dict[str, float]) -> Path:
-    """The tables of two runs of the demo, by hosts with such clocks."""
+    """Parses two runs of the demo after shifting each host's clock by the given seconds."""
     out = folder / "results" / "apart"
     for run in RUNS:
         (folder / "runs" / run).mkdir(parents=True)
@@ -66,7 +66,7 @@ def test_each_offset_is_found_within_the_round_trip(apart: Warehouse) -> None:
     assert rows.height == 8
     for row in rows.rows(named=True):
         truth = 1e3 * (AHEAD.get(row["host"], 0) - AHEAD.get(row["beside"], 0))
-        # The clocks of the capture itself are one; between the sites is the sweep's RTT.
+        # All hosts of the demo share one clock, and only the RTT widens the bounds.
         assert row["low_ms"] <= truth <= row["high_ms"]
         assert row["high_ms"] - row["low_ms"] < 40
         assert row["offset_ms"] == pytest.approx(truth, abs=1.0)
@@ -75,7 +75,7 @@ def test_each_offset_is_found_within_the_round_trip(apart: Warehouse) -> None:
 
 
 def test_the_bounds_are_those_of_the_tables(apart: Warehouse) -> None:
-    """By connections, once more in Python: sent before it arrived, at both ends."""
+    """Recomputed in Python from connections: a packet arrives after it was sent, either way."""
     for run in RUNS:
         seen: dict[str, dict[tuple[object, ...], tuple[int, int]]] = {}
         for path in apart.directory.glob(f"tables/run={run}/host=*/flows.parquet"):
@@ -128,7 +128,7 @@ def test_what_rests_on_times_is_as_with_one_clock(
     exact = [column for column, kind in expected.schema.items() if not kind.is_float()]
     assert found.select(exact).sort(exact).equals(expected.select(exact).sort(exact))
     for column in set(expected.columns) - set(exact):
-        # Offsets are known to some microseconds.
+        # Offsets are known to within a few microseconds.
         ours, theirs = (
             frame[column].drop_nulls().drop_nans().sort().to_list() for frame in (found, expected)
         )

@@ -19,7 +19,7 @@ from flowsweep.render.figure import Context
 from flowsweep.render.figures import completion, completion_by_rtt
 from flowsweep.warehouse import Warehouse
 
-# What each axis changes of a run, mildest first; the baseline has none of it.
+# What each axis changes in a run, mildest first; the baseline has none of these changes.
 VARIED: dict[str, list[dict[str, Any]]] = {
     "rtt": [{"rtt_asked_ns": rtt * tiny.MS, "rtt_measured_ns": rtt * tiny.MS} for rtt in (4, 16)],
     "rate": [{"rate_asked_bit_s": rate, "rate_measured_bit_s": rate} for rate in (5e7, 1e7)],
@@ -46,13 +46,13 @@ REPETITIONS = 3
 
 
 def times(place: int, repetitions: int) -> list[float]:
-    """Completion times of a point, 1 % apart."""
+    """Returns the completion times of a point, 1 % apart."""
     return [(2.0 + 0.2 * place) * (1 + 0.01 * number) for number in range(repetitions)]
 
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One axis at a time from the baseline; one run is invalid, one is off in two axes."""
+    """Varies one axis at a time; one run is invalid, and one differs in two axes."""
     rows = [
         tiny.run(f"base-{number}", baseline=True, completion_s=time, **BASE)
         for number, time in enumerate(times(0, 2 * REPETITIONS))
@@ -114,7 +114,7 @@ def test_names_have_no_number_and_numbers_their_unit(found: list[dict[str, Any]]
     assert kinds["rtt"] == ("number", "ms")
     assert all(row["x"] is None for row in found if row["kind"] == "name")
     assert {row["x"] for row in found if row["axis"] == "loss"} == {0.0, 0.001, 0.01}
-    # The kernel's default is no size.
+    # The kernel's default buffer has no size: its x is null.
     assert {row["x"] for row in found if row["axis"] == "buffer"} == {None, 65_536, 16_384}
 
 
@@ -138,7 +138,7 @@ def test_along_rtt_and_rate_it_agrees_with_their_own_queries(
 ) -> None:
     for axis, x in (("rtt", "rtt_ms"), ("rate", "rate_mbit_s")):
         own = Warehouse(swept).rows(f"completion_by_{axis}").rows(named=True)
-        # The socket buffers beside the default make lines of their own there.
+        # In those queries, each other size of the socket buffer is a line of its own.
         expected = {
             (row[x], round(row["slowdown"], 4)) for row in own if row["buffer_bytes"] is None
         }
@@ -148,7 +148,7 @@ def test_along_rtt_and_rate_it_agrees_with_their_own_queries(
 
 
 def drawing(directory: Path) -> Context:
-    """The context that a figure of the experiment is drawn from."""
+    """Returns the context from which a figure of the experiment is drawn."""
     warehouse = Warehouse(directory)
     return Context(warehouse, page._series(warehouse, ()))
 
@@ -166,7 +166,7 @@ def test_every_point_on_a_line_of_numbers_is_drawn_once(
     for row in drawn:
         words = f"{numbers.estimate(row['slowdown'])}{numbers.TIMES} the baseline"
         assert any(words in tip for tip in tips)
-    # The kernel's default is a place of its own, and so is no loss.
+    # The kernel's default and a loss of 0 have places of their own on the axis.
     assert any(tip.startswith("default buffers; ") for tip in tips)
     assert any(tip.startswith(("0; ", "0 %; ")) for tip in tips)
 
@@ -181,7 +181,7 @@ def test_without_a_sweep_there_is_no_line(tmp_path: Path) -> None:
 
 
 def test_no_slowdown_is_drawn_at_another_place(tmp_path: Path) -> None:
-    """12.3 and 12.9 times were a plateau at 3.4, and 0.7 times stood at 0.9."""
+    """Without room, 12.3 and 12.9 would be drawn as a plateau at 3.4, and 0.7 at 0.9."""
     slowdowns = {1: 1.0, 4: 0.7, 16: 3.4, 64: 12.3, 256: 12.9}
     tiny.runs(tmp_path, [
         tiny.run(f"{rtt}-{number}", baseline=rtt == 1, completion_s=2 * slowdown,

@@ -16,7 +16,7 @@ WEST, EAST = "10.77.1.1", "10.77.2.1"
 def limited(
     app: int, sender: int, receiver: int, network: int, unknown: int = 0, **changes: Any
 ) -> dict[str, Any]:
-    """A flow of pc3 with these limits, ms."""
+    """Returns a flow of pc3 that each cause limited for so many ms."""
     names = ("app", "sender", "receiver", "network", "unknown")
     times = zip(names, (app, sender, receiver, network, unknown), strict=True)
     return tiny.flow(EAST, WEST, **{f"{k}_limited_ns": v * tiny.MS for k, v in times}) | changes
@@ -28,7 +28,7 @@ def test_limits_are_added_up_over_the_flows_of_a_point(tmp_path: Path) -> None:
     tiny.table(tmp_path, "flows", "r", "pc3", [
         limited(300, 0, 0, 0),
         limited(40, 10, 20, 30, connection=1, src_port=1),
-        # without payload there is nothing to hold back; UDP has no limits
+        # a flow without payload has nothing to hold back; UDP has no limits
         limited(900, 0, 0, 0, connection=2, src_port=2, payload_bytes=0),
         limited(0, 0, 0, 0, connection=3, **udp),
     ])  # fmt: skip
@@ -39,7 +39,7 @@ def test_limits_are_added_up_over_the_flows_of_a_point(tmp_path: Path) -> None:
 
 
 def test_long_transfers_of_many_bytes_are_weighed(tmp_path: Path) -> None:
-    """Bytes times nanoseconds are more than 64 bits hold: 100 GB in a quarter of an hour."""
+    """Bytes times nanoseconds overflow 64 bits: 100 GB in a quarter of an hour."""
     tiny.runs(tmp_path, [tiny.run("r")])
     rows = [limited(450_000, 50_000, 50_000, 450_000, payload_bytes=10**11)]
     tiny.table(tmp_path, "flows", "r", "pc3", rows)
@@ -52,7 +52,7 @@ def test_what_headers_do_not_tell_is_a_part_of_the_time_that_nobody_knows(tmp_pa
     tiny.table(tmp_path, "flows", "r", "pc3", [
         limited(40, 10, 0, 30, 20),
         limited(60, 0, 0, 40, 0, connection=1, src_port=1),
-        # of a sender that was not captured nothing is known: all of its payload
+        # nothing is known of a sender that was not captured: its whole payload is unknown
         limited(1, 1, 1, 1, 1, connection=2, src_ip=WEST, dst_ip=EAST),
     ])  # fmt: skip
     (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
@@ -60,7 +60,7 @@ def test_what_headers_do_not_tell_is_a_part_of_the_time_that_nobody_knows(tmp_pa
     assert found == [0.333333, 0.033333, 0.0, 0.233333, 0.4]
     assert (row["directions"], row["unknown_directions"], row["sending_s"]) == (3, 1, 0.2)
     assert row["unknown_because"] == "sender not captured; headers do not show it"
-    # what nobody knows is held against nobody
+    # the unknown share is not part of the share that held senders back
     assert row["most_held_share"] == 0.4
 
 
@@ -81,14 +81,14 @@ def test_limits_that_the_data_lack_are_unknown_with_the_reason(tmp_path: Path) -
         limited(1, 1, 1, 1, connection=2, src_ip=WEST, dst_ip=EAST),
     ])  # fmt: skip
     (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
-    # all three carried 9,000 bytes
+    # all three flows carried 9,000 bytes
     assert (row["app_share"], row["unknown_share"]) == (0.333333, 0.666667)
     assert row["unknown_directions"] == 2
     assert row["unknown_because"] == "limits not in the tables; sender not captured"
 
 
 def test_a_control_connection_that_is_open_and_idle_holds_nothing_back(tmp_path: Path) -> None:
-    """iperf3's made 68 % of the time of a bulk flow the application's."""
+    """Unweighted, iperf3's control connection would make 68 % of the time application-limited."""
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
     tiny.table(tmp_path, "flows", "r", "pc3", [
         limited(0, 0, 0, 500, payload_bytes=9_990_000),
@@ -117,13 +117,13 @@ def split(**row: Any) -> dict[str, float]:
 
 
 def asking(**changes: Any) -> dict[str, Any]:
-    """Of 500 ms a client waits 400 ms for 20 answers, at an RTT of 10 ms, over 1 Mbit/s."""
+    """Returns a client that waits 400 of 500 ms for 20 answers, at an RTT of 10 ms."""
     return limited(500, 0, 0, 0, peer_wait_ns=400 * tiny.MS, peer_waits=20,
                    rtt_min_ns=10 * tiny.MS, payload_bytes=5_000) | changes  # fmt: skip
 
 
 def serving(**changes: Any) -> dict[str, Any]:
-    """The other end, whose application took 100 ms; it waits for the next request else."""
+    """Returns the other end: its application takes 100 ms and waits for requests for 400 ms."""
     return limited(500, 0, 0, 0, direction="backward", src_ip=WEST, dst_ip=EAST, src_port=2000,
                    dst_port=1000, peer_wait_ns=400 * tiny.MS, peer_waits=19,
                    rtt_min_ns=10 * tiny.MS, payload_bytes=5_000) | changes  # fmt: skip
@@ -134,10 +134,10 @@ def test_of_both_ends_a_wait_is_split_between_the_network_and_the_other_host(
 ) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True, rate_asked_bit_s=1e6)])
     tiny.table(tmp_path, "flows", "r", "pc3", [asking()])
-    # a direction without weight, so that the numbers are those of the client
+    # a direction of almost no weight, so that the numbers are those of the client
     tiny.table(tmp_path, "flows", "r", "pc1", [serving(payload_bytes=1)])
     (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
-    # 400 ms: 200 of RTT, 40 of 5,001 bytes at the rate, 100 of the server, 60 of queues
+    # 400 ms: 200 of RTT, 40 for 5,001 bytes at the rate, 100 of the server, 60 of queues
     expected = {"own": 0.2, "wait": 0.8, "wait_rtt": 0.4, "wait_link": 0.08, "wait_queue": 0.12,
                 "wait_peer": 0.2}  # fmt: skip
     assert split(**row) == pytest.approx(expected, abs=2e-4)

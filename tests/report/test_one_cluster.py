@@ -1,4 +1,4 @@
-"""One cluster beside the grid: what `placement` compares, and what the papers' items make of it."""
+"""One cluster against the grid: what `placement` and the papers' items compare."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from flowsweep.warehouse import Warehouse
 
 GRID: dict[str, Any] = {"ranks": 8, "ranks_per_host": 1, "links": 1}
 CLUSTER: dict[str, Any] = {"placement": "vu", "ranks": 8, "ranks_per_host": None, "links": 1}
-#: Seconds of three runs: on the grid, on one cluster.
+#: Seconds of three runs each: on the grid, and on one cluster.
 AWARI = {None: ((3.0, 3.3, 3.1), (2.9, 2.8, 3.0)), "none": ((5.0, 5.1, 4.9), (2.5, 2.6, 2.4)),
          "no-tree": ((3.4, 3.5, 3.3), (2.8, 2.7, 2.9))}  # fmt: skip
-HALF = (5.5, 5.6, 5.4)  # of awari with half of the ranks, on one cluster
+HALF = (5.5, 5.6, 5.4)  # awari with half of the ranks, on one cluster
 CHECK = {"one": (4.0, 4.2, 4.1), "two": (3.3, 3.2, 3.4), "cluster": (3.0, 3.1, 3.2)}
 
 
@@ -59,7 +59,7 @@ def test_a_cluster_stands_beside_the_grid_with_the_same_variant(placed: Warehous
         row = found["awari", variant]
         assert (row["name"], row["reference_name"]) == ("vu", None)
         assert row["ratio"] == pytest.approx(median(cluster) / median(grid), rel=1e-3)
-        # Not "ranks a host unset": that goes with the placement.
+        # "ranks a host unset" is left out, as it follows from the placement.
         assert row["beside"] == ("baseline" if variant is None else f"variant {variant}")
     labels = set(placed.select("select label from points where placement = 'vu'")["label"])
     assert labels == {
@@ -99,10 +99,10 @@ def test_the_papers_items_compare_like_with_like(placed: Warehouse) -> None:
         ("maassen", "figure 2", "lightpaths"): 4.1 / 3.3,
         ("maassen", "figure 2", "cluster"): 3.3 / 3.1,
         ("verstoep", "figure 2", "double"): median(HALF) / cluster[every],
-        # Half of the ranks on the cluster is in none of these.
+        # The runs with half of the ranks are in none of the following values.
         ("verstoep", "figure 4", "grid"): grid[none] / cluster[none],
         ("verstoep", "figure 7", "all"): grid[every] / cluster[every] - 1,
-        # Runs on the cluster are not in these.
+        # The runs on the cluster are in none of the following values.
         ("verstoep", "section 5 gain", "none"): grid[none] / grid[every] - 1,
         ("verstoep", "section 5 parts", "no-tree"): (
             (grid[tree] - grid[every]) / (grid[none] - grid[every])

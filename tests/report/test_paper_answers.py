@@ -1,4 +1,4 @@
-"""The papers' questions: each is answered by measured values, and by no others."""
+"""The papers' questions are answered by measured values, and by no others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_page_of_a_paper_opens_with_what_its_kept_rows_answer(folder: Path) 
         assert at == sorted(at), row
 
 
-#: A kept value, another in its place, and what the answer says of each.
+#: A kept value's name and a replacement, with a part of the answer before and after.
 CHANGED = {
     ("das3", "verstoep", "figure 7", "all", 0.1): ("far from the 15 %", "as in the paper"),
     ("das3", "verstoep", "figure 7", "all", -0.02): (

@@ -1,4 +1,4 @@
-"""A paper is one folder: its questions are found there, and are asked like any other."""
+"""A paper is one folder: its questions are found there and asked like those of any paper."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ adds_up:
 
 @pytest.fixture
 def sixth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder `reports` with a question of a sixth paper."""
+    """Makes a folder `reports` with a question of a sixth paper."""
     reports = tmp_path / "reports"
     shutil.copytree(reports_folder(), reports)
     monkeypatch.setenv("FLOWSWEEP_REPORTS", str(reports))

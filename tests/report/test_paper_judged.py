@@ -1,4 +1,4 @@
-"""No value is judged twice, and none that the experiment file sets."""
+"""No measured value is judged twice, and no value that the experiment file sets is judged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flowsweep.warehouse import kept_papers, reports_folder
 KEPT = kept_papers.folders()
 NAMES = [folder.name for folder in KEPT]
 JUDGED = ("reproduced", "same shape", "not reproduced")
-#: What a number of an experiment file may be of a value: Mbit/s in Gbit/s, MB in bytes and so on.
+#: Factors between a number of an experiment file and a value: Mbit/s to Gbit/s, MB to bytes etc.
 FACTORS = (1, 1e3, 1e-3, 1e6, 1e-6)
 
 
@@ -26,7 +26,7 @@ def is_judged() -> pl.Expr:
 
 
 def equal_values(folder: Path) -> set[tuple[str, str]]:
-    """Judged values of a paper that equal another to four digits, but for ratios of 1."""
+    """Finds judged values of a paper that equal another one, except 1 and values of 3 digits."""
     rows = kept_papers.rows(folder).filter(is_judged() & ((pl.col("ours") - 1).abs() > 1e-3))
     exact = rows.filter(pl.col("ours").round_sig_figs(3) != pl.col("ours"))
     twice = exact.filter(pl.struct("paper", "ours").is_duplicated())
@@ -58,7 +58,7 @@ def test_a_measurement_that_is_judged_twice_is_seen(
 
 
 def stated_numbers(experiment: str) -> set[float]:
-    """All numbers of an experiment's file, but for those in comments."""
+    """Returns all numbers of an experiment's file except those in comments."""
     path = content.folder("workflows") / "experiments" / f"{experiment}.yaml"
     text = re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
     return {float(one) for one in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", text)} - {0.0}
@@ -72,7 +72,7 @@ def is_stated(value: float, known: set[float]) -> bool:
 def test_no_value_is_judged_that_the_experiment_file_has(folder: Path) -> None:
     known = stated_numbers(folder.name)
     rows = kept_papers.rows(folder).filter((pl.col("unit") != "") & (pl.col("unit") != "share"))
-    # Rows are kept with four decimals: a smaller value has too few digits to be told from others.
+    # Rows have four decimals: a smaller value has too few digits to be distinct.
     judged = rows.filter(is_judged() & (pl.col("ours") >= 0.1))
     found = [row for row in judged.iter_rows(named=True) if is_stated(row["ours"], known)]
     assert [(row["item"], row["key"], row["ours"]) for row in found] == []

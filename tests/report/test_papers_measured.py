@@ -1,4 +1,4 @@
-"""The kept rows of whole experiments: what they are of, and what today's rules make of them."""
+"""The kept rows of whole experiments: their origin, and the verdicts of the current rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEYS = ("paper", "item", "key")
 
 
 def stated(experiment: str) -> dict[tuple[str, ...], dict[str, object]]:
-    """What the papers of an experiment state, by paper, item and key."""
+    """Returns the cells that an experiment's papers state, by paper, item and key."""
     text = (EXPERIMENTS / f"{experiment}.yaml").read_text(encoding="utf-8")
     found = [cell for paper in about(text).papers for cell in cells(PAPERS / paper)]
     return {tuple(str(cell[key]) for key in KEYS): cell for cell in found}
@@ -54,14 +54,14 @@ def test_each_value_of_the_papers_has_a_verdict_of_today(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", KEPT, ids=NAMES)
 def test_kept_values_are_beside_what_the_papers_state(folder: Path) -> None:
-    """Of every value that has its place still, both numbers and their ratio agree."""
+    """For every value that a paper still lists, both numbers and their ratio agree."""
     for row in _published(folder).iter_rows(named=True):
         cell = stated(folder.name).get(tuple(row[key] for key in KEYS))
         if cell is None or row["published"] is None:
             continue
         assert row["published"] == pytest.approx(float(str(cell["published"])))
         if row["ours"] is not None:
-            # Both are rounded to four decimals.
+            # `ours` and `ratio` are rounded to four decimals.
             near = 5e-5 + 5e-5 / abs(row["published"])
             assert abs(row["ours"] / row["published"] - row["ratio"]) <= 1.001 * near, row
 
@@ -84,7 +84,7 @@ def test_the_runs_behind_them_are_those_of_the_table(folder: Path) -> None:
 
 
 def test_messages_take_as_long_by_their_runs_as_by_the_application() -> None:
-    """The model that stands in place of the application's own times, without loss."""
+    """Checks the model that replaces the application's own times, on the cells without loss."""
     folder = PAPERS / "measured" / "uklight"
     rows = {row[1:3]: row[3] for row in _published(folder).select(*KEYS, "ours").rows()}
     own = kept_papers.model(folder, "message_times").filter(pl.col("jitter_ms") == 0)

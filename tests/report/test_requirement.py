@@ -1,4 +1,4 @@
-"""What the strip of thresholds and its table say of each state, and of no other."""
+"""What the strip of thresholds and its table say for each state, and for no other."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_peak_above_the_link_has_the_cause_of_its_direction(way: str, cause: s
 
 
 def strip(directory: Path, slowdowns: dict[int, float], runs: int) -> Figure:
-    """The figure of a sweep with these slowdowns by RTT (ms), 0.1 % apart from run to run."""
+    """Draws a sweep with these slowdowns by RTT (ms), each run 0.001 s slower than the last."""
     tiny.runs(directory, [
         tiny.run(
             f"{rtt}-{n}", baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS,
@@ -102,7 +102,7 @@ def strip(directory: Path, slowdowns: dict[int, float], runs: int) -> Figure:
     ({1: 1.0, 4: 1.02, 16: 1.3}, 3, True, False),
     ({1: 1.0, 4: 1.02, 16: 1.3}, 2, True, False),
     ({1: 1.0, 4: 1.02, 16: 1.3}, 1, False, True),
-    # Nothing is drawn between points, though there are runs enough.
+    # No threshold is crossed, so nothing is drawn although there are enough runs.
     ({1: 1.0, 4: 1.0, 16: 1.0}, 3, False, False),
     ({1: 1.0, 4: 1.0, 16: 1.0}, 2, False, False),
 ])  # fmt: skip
@@ -116,14 +116,14 @@ def test_the_caption_explains_what_is_drawn_and_nothing_else(
 
 
 def test_a_bump_on_the_way_is_no_promise_in_the_report(tmp_path: Path) -> None:
-    """From the tables to the first sentence: medians of 1, 1.3, 1, 1, 1 were 'within 10 %'."""
+    """Medians of 1, 1.3, 1, 1, 1 must not become 'within 10 %' in the first sentence."""
     strip(tmp_path, {1: 1.0, 2: 1.3, 4: 1.0, 16: 1.0, 64: 1.0}, 3)
     first = page.build(tmp_path).first
     assert first.startswith("app gets faster again between 1.00 and 64.0 ms (at 2.00 ms it takes ")
 
 
 def test_captures_alone_have_their_runs_and_grade(tmp_path: Path) -> None:
-    """As `watch` has them: nobody told a completion time, a manifest told the drops."""
+    """As for `watch`: no completion time is known, and drops come from a manifest."""
     tiny.runs(tmp_path, [{"run": run, "status": "no record"} for run in ("a", "b")])
     for run, dropped in (("a", 0), ("b", 50)):
         capture = tiny.capture(file="x.pcap", dropped_kernel=dropped)

@@ -1,4 +1,4 @@
-"""How long answers take, against plain polars over the tables and against a few by hand."""
+"""How long answers take, against plain polars over the tables and against hand-made messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_each_distribution_is_that_of_the_turns(
 
 def test_a_server_thinks_for_a_while_and_its_client_waits_longer(tmp_path: Path) -> None:
     tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
-    # pc1 asks for 1 ms, at 0 and at 100 ms; 2 ms on the way, 5 and 7 ms to think, 2 ms back
+    # requests of 1 ms at 0 and 100 ms; 2 ms one way; pc3 thinks for 7 and 9 ms; 2 ms back
     asked = [(0, 1), (100, 101)]
     answered = [(8, 9), (110, 112)]
     for host, there, back in (("pc1", 0, 4), ("pc3", 2, 2)):
@@ -70,7 +70,7 @@ def test_a_server_thinks_for_a_while_and_its_client_waits_longer(tmp_path: Path)
     assert rows.select(columns).rows() == [
         ("think", "backward", 0.007, 0.5, 1),
         ("think", "backward", 0.009, 1.0, 1),
-        # the client sends the next one
+        # the client thinks before its next request
         ("think", "forward", 0.087, 1.0, 1),
         ("wait", "backward", 0.011, 0.5, 1),
         ("wait", "backward", 0.013, 1.0, 1),

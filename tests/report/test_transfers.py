@@ -1,4 +1,4 @@
-"""Queries on transfers and messages, as the application tells of them or as connections."""
+"""Queries on transfers and messages, reported by the application or seen as connections."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_transfers_under_way_agree_with_counting(tmp_path: Path) -> None:
             assert (row["start_s"], row["end_s"]) == pytest.approx((begin, end))
             overlap = sum(max(min(s[4], end) - max(s[3], begin), 0) for s in chosen)
             assert row["mean_active"] == pytest.approx(overlap / 0.1, abs=1e-4)
-            # the number can only grow where one begins, or be there from before
+            # the number is greatest at the start of the step or where a transfer begins
             moments = [begin + 1e-9, *(s[3] for s in chosen if begin <= s[3] < end - 1e-9)]
             most = max(sum(s[3] <= t < s[4] for s in chosen) for t in moments)
             assert row["max_active"] == most
@@ -68,7 +68,7 @@ def test_transfer_times_by_class_of_size(tmp_path: Path) -> None:
     )  # fmt: skip
     # 1.5 MB in 0.5 s and 1 MB in 2 s
     assert (small["goodput_mbit_s_p10"], small["goodput_mbit_s_p90"]) == (4.0, 24.0)
-    # 2 MB in 2 s; what took no time has no goodput
+    # 2 MB in 2 s; a transfer that took no time has no goodput
     assert (large["goodput_mbit_s_p10"], large["goodput_mbit_s_p90"]) == (8.0, 8.0)
     assert large["duration_s_min"] == 0.0
     (row,) = rows(tmp_path, "transfer_times", to_site="north", low_bytes=500)
@@ -99,7 +99,7 @@ def test_without_a_record_connections_with_payload_are_transfers(tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three repetitions of every cell of the paper's tables, the middle one 10 % too long."""
+    """Makes three runs of every cell of the paper's tables, the middle one 10 % too long."""
     runs = []
     folder = tmp_path_factory.mktemp("paper")
     tiny.runs(folder, [tiny.run("r")])
@@ -143,9 +143,9 @@ def test_each_cell_of_the_paper_has_its_error(paper: Path) -> None:
         row for row in found
         if (row["message_mb"], row["loss_percent"], row["latency_ms"]) == (4, 1, 16)
     ]  # fmt: skip
-    # half way to the cell without loss: 1.1 * (4.956 + 1.789) / 2 in place of 4.956
+    # halfway to the cell without loss: 1.1 * (4.956 + 1.789) / 2 in place of 4.956
     assert row["one_way_error"] == pytest.approx(1.1 * (4.956 + 1.789) / 2 / 4.956 - 1, abs=1e-4)
-    # 4 MB at 300 Mbit/s take 0.112 s, at 21 ms with 524288 bytes on their way 0.168 s
+    # 4 MB at 300 Mbit/s take 0.112 s, or 0.168 s at 21 ms with 524288 bytes in flight
     stated = {
         row["latency_ms"]: row["stated_s"] for row in found
         if (row["message_mb"], row["loss_percent"], row["jitter_ms"]) == (4, 0, 0)
@@ -175,7 +175,7 @@ def test_a_problem_has_a_column_where_the_size_does_not_tell_it(
 
 
 def test_the_set_up_nearest_to_the_paper_is_first(tmp_path: Path) -> None:
-    """Two set-ups of one cell with loss, one of them of a cell with jitter too."""
+    """Two set-ups have a cell with loss; one of them also has cells with jitter."""
     measured = [
         # app, schedule, loss in %, jitter and added latency in ms, seconds
         ("plain", None, 1, 0, 16, 4.956 * 1.4), ("plain", None, 0, 0, 0, 9.0),

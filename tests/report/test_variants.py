@@ -1,4 +1,4 @@
-"""Variants of a program: beside the baseline at the same network, and in one sentence."""
+"""Variants of a program against the baseline on the same network, and in one sentence."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_each_point_stands_beside_the_one_without_the_variant(varied: Path) -> N
 def test_variants_share_the_thresholds_of_their_application(varied: Path) -> None:
     found = Warehouse(varied).rows("thresholds").rows(named=True)
     assert len(found) == 2
-    # The slowdown at 8 ms is that without a variant.
+    # The slowdown at 8 ms is that of the runs without a variant.
     assert found[0]["largest_slowdown"] == pytest.approx(1.5, rel=0.02)
 
 
@@ -86,7 +86,7 @@ def test_one_run_has_no_interval(tmp_path: Path) -> None:
 
 
 def test_a_list_of_parameters_has_a_short_verdict_too(tmp_path: Path) -> None:
-    """As an older file has it: each set of parameters is an application with a baseline."""
+    """As in an older file, each set of parameters is a problem with its own baseline."""
     base = '"stones": 7'
     switches = [f'"switch_number_{letter}": false' for letter in "abcdef"]
     problems = [base, *(f"{base}, {switch}" for switch in switches)]

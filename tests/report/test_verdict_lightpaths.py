@@ -1,4 +1,4 @@
-"""What the verdict says of the lightpaths that carry an application's traffic."""
+"""What the verdict says about the lightpaths that carry an application's traffic."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_who_takes_all_that_the_links_have_has_no_need_that_is_known() -> None:
 
 
 def test_links_that_carried_all_are_enough() -> None:
-    """Two lightpaths were called for where one had carried it."""
+    """The verdict must not ask for two lightpaths where one carried all the traffic."""
     burst = {"is_supply_limited": True, "peak_mbit_s": 177.4}
     assert lightpaths(lightpath("lu", 2, 2, capacity_mbit_s=100.0, **burst)) == (
         "At the baseline, 1 lightpath of 100 Mbit/s between the sites carries all that lu sends, "
