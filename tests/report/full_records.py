@@ -1,4 +1,4 @@
-"""An experiment whose applications tell all that run.json may hold: messages, streams, phases."""
+"""An experiment with all kinds of records of applications: messages, streams, phases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Three sites with four hosts and four ranks, and what is asked of them."""
+"""Three sites with four hosts and four ranks, and helpers that query them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PC1, PC2, PC3, PC4 = ADDRESS.values()
 
 
 def rows(directory: Path, name: str, **wanted: Any) -> list[dict[str, Any]]:
-    """The rows of a query that have the values wanted."""
+    """Returns the rows of a query that have the values wanted."""
     found = Warehouse(directory).rows(name).rows(named=True)
     return [row for row in found if all(row[key] == value for key, value in wanted.items())]
 
 
 def one_run(directory: Path, bins: dict[str, list[dict[str, Any]]], **changes: Any) -> Path:
-    """One run of 1 s with the throughput that each host captured."""
+    """Writes one run of 1 s with the throughput that each host captured."""
     tiny.runs(directory, [tiny.run("r", **{"baseline": True, "hosts": HOSTS} | changes)])
     for host, series in bins.items():
         tiny.table(directory, "captures", "r", host, [tiny.capture()])
@@ -37,7 +37,7 @@ def one_run(directory: Path, bins: dict[str, list[dict[str, Any]]], **changes: A
 
 
 def make_record(**application: Any) -> str:
-    """run.json as text, with what the application told."""
+    """Returns run.json as text, with what the application reported."""
     start = {"start": "2026-01-01T00:00:00.000000000Z", "end": "2026-01-01T00:00:10.000000000Z"}
     return json.dumps({"application": start | application})
 
@@ -49,14 +49,14 @@ RANKS = [
 
 
 SPANS = [
-    # source and receiver as ranks, bytes, start and end in s of a run of 10 s
+    # ranks of sender and receiver, bytes, start and end in s of a run of 10 s
     (0, 2, 1_000_000, 0.0, 2.0), (1, 2, 2_000_000, 1.0, 3.0), (0, 3, 500_000, 2.95, 7.1),
     (0, 2, 1_500_000, 2.0, 2.5), (1, 3, 700, 9.0, 12.0), (0, 2, 4_000_000, 5.55, 5.55),
 ]  # fmt: skip
 
 
 def with_transfers(directory: Path) -> Path:
-    """One run whose application tells of SPANS."""
+    """Writes one run whose application reports SPANS."""
     spans = [
         {"name": "job", "from": a, "to": b, "bytes": size, "start_s": start, "end_s": end}
         for a, b, size, start, end in SPANS

@@ -1,4 +1,4 @@
-"""An experiment whose every name tries to become markup or a program of the page."""
+"""An experiment in which every name tries to become markup or a script of the page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import full_records
 import polars as pl
 import synthetic
 
-#: What a name may do once it is markup: run, end a script, hide what follows, fetch.
+#: What a name can do once it is markup: run or end a script, hide what follows, fetch a file.
 IMAGE = '<img src=x onerror="window.hit=1">'
 ENDS = "</script></style></title><script>window.hit=1</script>"
 SWALLOWS = "<!--<script>"
 CONTROL = "\x00\x07\x1b[31m\x7f\x9b\u2028\u202e"
-#: The same where a name is a part of a path.
+#: The same for a name that is part of a path.
 PATH = "<script>hit()<!--<b onclick>\"'&amp;"
 YAML = f"""\
 title: {ENDS}{IMAGE}
@@ -50,7 +50,7 @@ def make(directory: Path) -> Path:
 
 
 def _hostile(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of `runs` with names like these in every column that has text."""
+    """Puts such names into every text column of a row of `runs`."""
     host = {name: f"{name}{PATH}" for name in ("pc1", "pc2", "pc3", "pc4")}
     site = {"west": f"west{IMAGE}", "east": f"east{ENDS}{SWALLOWS}"}
     problem = json.loads(row["problem"])

@@ -1,4 +1,4 @@
-"""A made sweep of the RTT whose flows say how much they had in flight."""
+"""A made-up sweep of the RTT whose flows have known bytes in flight."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 import tiny
 
 PC1, PC3 = (host["address"] for host in tiny.HOSTS)
-#: RTT in ms: bytes on the wire of each run, each run 1 s long.
+#: By RTT in ms: wire bytes of each run of 1 s.
 SENT = {1: (125_000, 250_000, 500_000), 10: (62_500,), 100: (12_500,)}
-#: Of 10,000 bytes on the wire of a flow: payload, and that sent again.
+#: Of a flow's 10,000 wire bytes: the payload, and the part of it that was sent again.
 PAYLOAD, REPEATED = 9_000, 1_000
 IN_FLIGHT = {1: 40_000, 10: 100_000, 100: 50_000}
 
 
 def make(directory: Path, window: int | None = 65_000, *, has_rate: bool = True) -> Path:
-    """Runs at three RTTs; the last has no rate where not all have one."""
+    """Makes runs at three RTTs; without `has_rate`, the largest RTT has no rate."""
     runs = []
     for rtt, sizes in SENT.items():
         for number, size in enumerate(sizes):
@@ -33,7 +33,7 @@ def make(directory: Path, window: int | None = 65_000, *, has_rate: bool = True)
 
 
 def capture(directory: Path, run: str, size: int, in_flight: int, window: int | None) -> None:
-    """Data from pc1 to pc3, which acknowledges them; each host's capture has both directions."""
+    """Writes data from pc1 to pc3 and acknowledgements; each host captures both directions."""
     forward = {"payload_bytes": PAYLOAD, "retransmitted_bytes": REPEATED,
                "max_in_flight_bytes": in_flight, "max_window_bytes": 64_000}  # fmt: skip
     backward = {"direction": "backward", "payload_bytes": 0, "retransmitted_bytes": 0,

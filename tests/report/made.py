@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Packet:
-    """One packet between two hosts at a time in ns since the start of its run."""
+    """One packet between two hosts; `time` is in ns since the start of its run."""
 
     time: int
     source: int
@@ -43,7 +43,7 @@ class Run:
         stepped: Whether the clock stepped back: the first packet of a file is the latest.
         dropped: Packets that the kernel dropped, in each capture.
         start: How its flows begin: syn or midstream.
-        record: What run.json says beside the axes; None where there is none.
+        record: What run.json contains besides the axes; None without a run.json.
     """
 
     axes: Row
@@ -74,7 +74,7 @@ AXES = {
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
-    """One run."""
+    """Draws one run."""
     axes = {name: draw(st.sampled_from([None, *values])) for name, values in AXES.items()}
     names = draw(st.sampled_from([("pc1", "pc2", "pc3"), ("alpha", "beta"), ("n1", "n2", "n3")]))
     sites = draw(st.sampled_from([(None, None, None), ("west", "west", "east"), ("a", "b", "c")]))
@@ -107,7 +107,7 @@ def runs(draw: st.DrawFn) -> Run:
 
 
 def large() -> list[Run]:
-    """One run with more bins and more flows than are drawn one by one."""
+    """Makes one run with more bins and flows than a figure draws one by one."""
     packets = [
         Packet(number * 500_000, number % 2, 1 - number % 2, number, 100) for number in range(2400)
     ]
@@ -121,7 +121,7 @@ def large() -> list[Run]:
 
 
 def buffers() -> list[Run]:
-    """A sweep of RTT and rate at two sizes of the socket buffer, with single and invalid runs."""
+    """Makes a sweep of RTT and rate at two buffer sizes, one run per point, one of them invalid."""
     found = []
     for buffer in (None, 65536):
         for rtt, rate in ((1, 1e8), (4, 1e8), (16, 1e8), (1, 1e7), (1, 1e6)):
@@ -145,12 +145,12 @@ def buffers() -> list[Run]:
 
 
 def experiments() -> st.SearchStrategy[list[Run]]:
-    """Up to six runs, of one experiment."""
+    """Returns a strategy for experiments of up to six runs."""
     return st.lists(runs(), min_size=1, max_size=6)
 
 
 def some(examples: int) -> settings:
-    """So many random experiments, always the same: `make fuzz` has all, `make test` a third."""
+    """Returns settings for a fixed set of examples; `make test` runs a third, `make fuzz` all."""
     share = 1 if os.environ.get("FLOWSWEEP_ALL_EXAMPLES") else 3
     return settings(
         max_examples=math.ceil(examples / share),
@@ -212,7 +212,7 @@ def _row(name: str, run: Run) -> Row:
 
 
 def _tables(directory: Path, name: str, run: Run, place: int, host: str) -> None:
-    """What one host captured: all that it sent or received."""
+    """Writes the tables of one host, which captured all that it sent or received."""
     seen = sorted(
         (one for one in run.packets if place in (one.source, one.target)), key=lambda one: one.time
     )
@@ -230,7 +230,7 @@ def _tables(directory: Path, name: str, run: Run, place: int, host: str) -> None
     connections: dict[frozenset[tuple[int, int]], int] = {}
     directions: dict[tuple[int, str], list[Packet]] = defaultdict(list)
     for one in seen:
-        # the port belongs to the pair, so that both directions are one connection
+        # both ends use the same port, so that both directions are one connection
         key = frozenset({(one.source, one.port), (one.target, one.port)})
         number = connections.setdefault(key, len(connections))
         first = directions.get((number, "forward"))

@@ -1,4 +1,4 @@
-"""What every query declares of its rows holds of any experiment, and is seen where it does not."""
+"""Every query's claims about its rows hold for any experiment, and violations are found."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from flowsweep.warehouse import Warehouse, figure_names, figures, reports_folder
 def test_random_experiments_add_up(experiment: list[made.Run]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(made.write(Path(folder), experiment))
-        # As a report does: facts one after the other would take three times as long, and each
-        # question would first look whether the tables are still the same.
+        # As in a report: making facts one by one would take three times as long, and each query
+        # would first check whether the tables have changed.
         with warehouse.reading():
             warehouse.keep_facts()
             assert [str(one) for one in contradictions(warehouse, figure_names())] == []
@@ -43,7 +43,7 @@ def test_every_query_declares_what_must_hold() -> None:
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Pairs of RTT and rate with two outcomes, and two axes without traffic: loss, congestion."""
+    """Makes pairs of RTT and rate with two outcomes, and runs along two more axes."""
     rows = [
         tiny.run(
             f"{rtt}-{rate}", baseline=(rtt, rate) == (1, 100), rtt_asked_ns=rtt * tiny.MS,
@@ -71,7 +71,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def warehouses(
     two_apps: Path, full: Path, plane: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Warehouse]:
-    """Every query has rows in one of these."""
+    """Returns experiments; every query has rows in at least one of them."""
     changing = reconfigured.make(tmp_path_factory.mktemp("reconfigured"))
     over_ranks = ranked.make(tmp_path_factory.mktemp("ranked"))
     matched = tiny.runs(tmp_path_factory.mktemp("matched"), [tiny.run("r", baseline=True)])
@@ -88,7 +88,7 @@ def warehouses(
 
 @pytest.mark.parametrize("name", figure_names())
 def test_a_row_that_is_lost_is_seen(warehouses: list[Warehouse], name: str) -> None:
-    """Without each of its rows in turn, or without all, some claim of a query fails."""
+    """If the first, middle or last row is lost, a claim fails in at least one of these cases."""
     for warehouse in warehouses:
         rows = warehouse.rows(name).height
         if rows:

@@ -1,4 +1,4 @@
-"""Queries on what an application tells from inside: phases, calls of MPI."""
+"""Queries on what an application reports from inside: phases and MPI calls."""
 
 from __future__ import annotations
 

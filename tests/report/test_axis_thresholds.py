@@ -31,7 +31,7 @@ def test_loss_is_harder_the_more_there_is(tmp_path: Path) -> None:
     gradual, severe = made(tmp_path, "loss", {None: 1.0, 0.001: 1.05, 0.01: 1.2}, None)
     assert (gradual["axis"], gradual["state"]) == ("loss", "found")
     assert (gradual["easier"], gradual["harder"]) == (0.001, 0.01)
-    # Straight in loss: 1.05 + 0.15 * (x - 0.001) / 0.009 = 1.1
+    # Linear in loss: 1.05 + 0.15 * (x - 0.001) / 0.009 = 1.1
     assert gradual["estimate"] == pytest.approx(0.004, rel=0.02)
     assert (gradual["low"], gradual["high"]) == (0.001, 0.01)
     assert (severe["state"], severe["hardest"]) == ("never", 0.01)
@@ -48,7 +48,7 @@ def test_a_queue_is_harder_the_smaller_it_is(tmp_path: Path) -> None:
     )
     assert (gradual["axis"], gradual["unit"]) == ("queue", "bytes")
     assert (gradual["easier"], gradual["harder"]) == (64_000, 16_000)
-    # Straight in 1/queue.
+    # Linear in 1/queue.
     part = (1.1 - 1.02) / (1.3 - 1.02)
     expected = 1 / (1 / 64_000 + part * (1 / 16_000 - 1 / 64_000))
     assert gradual["estimate"] == pytest.approx(expected, rel=0.02)
@@ -103,6 +103,6 @@ def test_the_page_has_values_in_the_units_of_the_verdict(tmp_path: Path) -> None
     html = page.build(tmp_path).html.replace("\u00a0", " ")
     start = html.index('id="axis_thresholds-table"')
     cells = re.findall(r"<td[^>]*>(.*?)</td>", html[start : html.index("</table>", start)])
-    # The first row is that of 10 %; its first cell names the application.
+    # The first row is for 10 %; its first cell names the application.
     values = ["0.4 %", "0.100 %", "1.00 %", "0.100 %", "1.00 %"]
     assert cells[1:9] == ["loss", "by 10 %", "found", *values]

@@ -1,4 +1,4 @@
-"""The rate of the slowest link on a path, as trains of packets show it."""
+"""The rate of the slowest link on a path, estimated from packet trains."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from flowsweep.warehouse import Warehouse
 
 BYTES, HEADER = 1_500, 14
 GBIT = 1e9
-#: Times at which the host hands on packets, from those at which they arrive.
+#: Maps the arrival times of packets to the times at which the host hands them on.
 HandOn = Callable[[list[int], random.Random], list[int]]
 
 
 def at_once(times: list[int], _: random.Random) -> list[int]:
-    """Each packet when it comes."""
+    """Hands on each packet when it arrives."""
     return times
 
 
 def jittered(times: list[int], chance: random.Random) -> list[int]:
-    """A few microseconds later."""
+    """Hands on each packet up to 5 us later."""
     return sorted(time + chance.randrange(5_000) for time in times)
 
 
 def coalesced(times: list[int], _: random.Random) -> list[int]:
-    """The interface waits for 100 us behind the first, and hands on all that came, 1 us each."""
+    """Hands on the packets of 100 us together, 1 us apart, like an interface that coalesces."""
     found: list[int] = []
     until = 0
     for time in times:
@@ -43,9 +43,9 @@ def coalesced(times: list[int], _: random.Random) -> list[int]:
 def burst(
     begin: int, sizes: Sequence[int], bit_s: float, chance: random.Random, cross: float = 0.0
 ) -> list[tuple[int, int, int]]:
-    """Sent and arrived, in ns, and bytes of packets that are sent at once over a link.
+    """Sends packets at once over a link; returns send and arrival times in ns, and bytes.
 
-    Others' packets are between them with the probability `cross`.
+    Before each packet, the link carries cross traffic with the probability `cross`.
     """
     found, free = [], begin
     for place, size in enumerate(sizes):
@@ -58,7 +58,7 @@ def burst(
 
 
 def write(folder: Path, packets: list[tuple[int, int, int]], lost: Sequence[int] = ()) -> None:
-    """One run with the fates of packets from pc1 to pc3."""
+    """Writes one run with the fates of packets from pc1 to pc3."""
     tiny.runs(folder, [tiny.run("r", baseline=True)])
     rows: list[dict[str, Any]] = [
         {
@@ -100,7 +100,7 @@ def test_it_is_the_rate_of_the_link(
         begin = packets[-1][1] + 50 * tiny.MS
     write(tmp_path, packets)
     (found,) = rates(tmp_path)
-    # Others' packets are in all long trains.
+    # All long trains contain cross traffic.
     assert found == pytest.approx(mbit_s, rel=0.15 if cross else 0.04)
 
 
@@ -109,7 +109,7 @@ def test_packets_that_were_merged_count_as_one(tmp_path: Path) -> None:
     packets, begin = [], 0
     for _ in range(40):
         some = burst(begin, [BYTES] * 64, 50e6, chance)
-        # Each has the time of the last one of its 16.
+        # Each packet has the arrival time of the last one of its 16.
         last = [some[place // 16 * 16 + 15][1] for place in range(64)]
         packets += [
             (sent, arrived, size) for (sent, _, size), arrived in zip(some, last, strict=True)
@@ -127,7 +127,7 @@ def test_lost_packets_make_no_train_slower(tmp_path: Path) -> None:
         packets += burst(begin, [BYTES] * 64, 50e6, chance)
         begin = packets[-1][1] + 50 * tiny.MS
     write(tmp_path, packets, lost=range(1, len(packets), 2))
-    # No two that arrived one behind the other were sent so.
+    # No two packets that arrived in sequence were sent in sequence.
     assert rates(tmp_path) == []
 
 

@@ -1,4 +1,4 @@
-"""`flowsweep report` with captures in place of results parses them, and reports."""
+"""`flowsweep report` with captures in place of results parses them and writes a report."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ LOG = """{"ts":1.0,"uid":"C1","id.orig_h":"10.0.0.1","id.orig_p":1000,"id.resp_h
 "id.resp_p":80,"proto":"tcp","duration":2.0,"orig_bytes":100,"resp_bytes":9000,"orig_pkts":5,\
 "orig_ip_bytes":300,"resp_pkts":8,"resp_ip_bytes":9320}
 """
-#: Its column `filename` is what DuckDB calls the file that a row comes from.
+#: Its column `filename` has the name that DuckDB gives to the file of a row.
 FILES = '{"ts":1.0,"fuid":"F1","uid":"C1","source":"HTTP","filename":"a.txt","seen_bytes":9000}\n'
 
 
 def report(folder: Path, captures: str) -> tuple[int, str, str]:
-    """The exit code of the command, what it printed, and its errors."""
+    """Runs the command; returns its exit code, its output and its errors."""
     done = forks.run("flowsweep", "report", captures, cwd=folder)
     return done.returncode, done.stdout, done.stderr
 
 
 def _shift(capture: Path, days: int) -> None:
-    """Makes all packets of a little-endian pcap so much later."""
+    """Moves all packets of a little-endian pcap to `days` later."""
     data = bytearray(capture.read_bytes())
     at = 24
     while at < len(data):
@@ -58,7 +58,7 @@ def test_a_capture_and_a_folder_of_captures_have_a_report(tmp_path: Path) -> Non
     assert report(tmp_path, "both")[0] == 0
     assert (tmp_path / path.strip()).read_bytes() == page
 
-    # Captures of different times are runs of their own; the one that is left is a run again.
+    # Captures of different times are separate runs; the last one left has the folder's name again.
     _shift(tmp_path / "both" / "client.pcap", days=3)
     assert report(tmp_path, "both")[0] == 0
     totals = Warehouse(tmp_path / "results/both").rows("totals")
@@ -128,7 +128,7 @@ def test_results_to_compare_with_are_checked_before_captures_are_parsed(tmp_path
     ("name", "given", "run"),
     [
         ("sensor.conn.log", "logs", "logs"),
-        # Zeek writes this name where it is started.
+        # Zeek writes a file of this name into its working directory.
         ("conn.log", "logs", "logs"),
         ("conn.2026-11-24-10-00-00.log", "logs/conn.2026-11-24-10-00-00.log", "conn"),
     ],
@@ -153,7 +153,7 @@ def test_logs_of_zeek_have_a_report(name: str, given: str, run: str, tmp_path: P
         ("empty", ["there are no tables here", "flowsweep report CAPTURES"]),
         ("nowhere.pcap", ["nowhere.pcap: no such file or folder"]),
         ("pipe.pcap", ["there are no tables here"]),
-        # Results whose tables are gone are no run.
+        # A results folder without tables is not taken for a folder of captures.
         ("runs", ["there are no tables here", "snakemake --configfile"]),
         ("results/own", ["the captures lie where their results would"]),
     ],
@@ -178,7 +178,7 @@ def test_what_holds_no_captures_is_refused(name: str, words: list[str], tmp_path
 def test_hosts_of_one_time_are_one_run_and_what_others_put_there_stays(tmp_path: Path) -> None:
     folder = tmp_path / "some"
     (folder / "a").mkdir(parents=True)
-    # All files of a folder are of one host, whatever lies between them.
+    # All files of a folder belong to one host, whatever the time between them.
     for name, days in (("a/1", 0), ("a/2", 4), ("b", 0), ("c", 9)):
         shutil.copy(FIRST, folder / f"{name}.pcap")
         _shift(folder / f"{name}.pcap", days)

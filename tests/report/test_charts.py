@@ -1,4 +1,4 @@
-"""A chart is a specification of Vega-Lite, the one that Altair would make of the same words."""
+"""A chart is the Vega-Lite specification that Altair would make from the same calls."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_every_figure_is_one_of_vega_lite(experiment: str, least: int, request: 
 
 
 def specify_by_altair(chart: Any) -> dict[str, Any]:
-    """What Altair makes of a chart, with the rows where they are used, and without its settings."""
+    """Returns Altair's specification of a chart, with inline rows and without Altair's settings."""
     spec = chart.to_dict()
     del spec["config"], spec["$schema"]
     return with_rows(spec, spec.pop("datasets"), None)
 
 
 def with_rows(spec: dict[str, Any], datasets: dict[str, Any], outer: Any) -> dict[str, Any]:
-    """The same, where all layers share their rows outside."""
+    """Moves the rows of a specification to the innermost charts, which use them."""
     data = spec.pop("data", outer)
     kinds = [kind for kind in ("layer", "concat", "hconcat", "vconcat") if kind in spec]
     for kind in kinds:
@@ -55,7 +55,7 @@ def with_rows(spec: dict[str, Any], datasets: dict[str, Any], outer: Any) -> dic
 
 
 def test_a_chart_is_what_altair_would_make() -> None:
-    import altair as alt  # takes two seconds, which each process of the tests would spend
+    import altair as alt  # takes two seconds, so only this test imports it
 
     scale = {"type": "log", "domain": [1, 8]}
     rows, others = alt.InlineData(values=ROWS), alt.InlineData(values=OTHERS)
@@ -92,7 +92,7 @@ def test_a_chart_is_left_as_it_is_by_those_made_of_it() -> None:
 
 
 def test_a_report_loads_no_altair(full: Path) -> None:
-    """Its charts were two thirds of the time of a report, with validation even more."""
+    """With Altair, charts would take two thirds of the time of a report."""
     code = (
         "import sys, pathlib; from flowsweep.render import page\n"
         "made = page.build(pathlib.Path(sys.argv[1]))\n"

@@ -14,13 +14,13 @@ from flowsweep.render import page
 from flowsweep.warehouse import Warehouse, figure_names
 
 OWN, OTHER = "10.0.0.1", "10.0.0.2"
-#: Bytes in a millisecond, all the time, and so many seconds of them.
+#: A constant number of bytes per millisecond, for this many seconds.
 BYTES_MS, SECONDS = 1_000, 40
 MBIT_S = BYTES_MS * 8e-3
 
 
 def steady_stream(resolution_ns: int, seconds: int) -> dict[int, int]:
-    """Bytes by bin of packets with the latest time that the stamps can express."""
+    """Returns bytes by bin, with each packet's time rounded down to the resolution."""
     sizes: dict[int, int] = {}
     for at in range(0, seconds * 10**9, tiny.MS):
         number = at // resolution_ns * resolution_ns // (10 * tiny.MS)
@@ -29,7 +29,7 @@ def steady_stream(resolution_ns: int, seconds: int) -> dict[int, int]:
 
 
 def experiment(directory: Path, resolution_ns: int, **changes: object) -> Path:
-    """A steady stream, captured by its sender alone."""
+    """Makes a steady stream that only its sender captured."""
     sizes = steady_stream(resolution_ns, SECONDS)
     total = sum(sizes.values())
     last = (SECONDS * 10**9 - tiny.MS) // resolution_ns * resolution_ns
@@ -48,7 +48,7 @@ def experiment(directory: Path, resolution_ns: int, **changes: object) -> Path:
 
 @pytest.mark.parametrize("per_second", [1, 2, 8, 16, 64])
 def test_peaks_and_means_are_those_of_the_wire(per_second: int, tmp_path: Path) -> None:
-    """Also where the resolution is no multiple of a bin, as 62.5 ms is."""
+    """Also where the resolution, such as 62.5 ms, is not a multiple of a bin."""
     warehouse = Warehouse(experiment(tmp_path, 10**9 // per_second))
     for query, column in (
         ("throughput_series", "max_mbit_s"), ("throughput_cdf", "mbit_s"),
@@ -77,7 +77,7 @@ def test_a_resolution_that_fits_no_bins_leaves_bins_of_fifty_stamps(tmp_path: Pa
 def test_between_sites_no_step_is_above_the_rate_of_the_wire(
     per_second: int, begin_ms: int, tmp_path: Path
 ) -> None:
-    """The run begins between two stamps and ends 10 ms behind one."""
+    """The run may begin between two stamps, and it ends 10 ms after one."""
     seconds, resolution_ns = 4, 10**9 // per_second
     sizes = steady_stream(resolution_ns, seconds)
     end = tiny.T0 + (max(sizes) + 1) * 10 * tiny.MS

@@ -1,4 +1,4 @@
-"""What the parser found wrong with a capture is said: a note of the grade, in show and report."""
+"""What the parser finds wrong with a capture is a note of its grade, in show and report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flowsweep.analysis import claims, grades
 from flowsweep.analysis.capture_summary import facts
 from flowsweep.warehouse import Warehouse
 
-#: By column of `captures`: what is said of 20 of 10,000 packets, the grade, what it forbids.
+#: By column of `captures`, for 20 of 10,000 packets: the note, the grade, what it forbids.
 CAPTURE_COUNTS = {
     "duplicate_packets": ("20 packets recorded twice", "B", []),
     "distant_duplicate_packets": ("20 packets recorded again more than 1 ms later", "B", []),
@@ -32,7 +32,7 @@ FLOW_COUNTS = {
 
 
 def both_ways(**forward: int) -> list[dict[str, Any]]:
-    """A connection whose other side acknowledges, and sends no payload."""
+    """Returns a connection whose other side only acknowledges."""
     return [
         tiny.graded_flow("10.77.1.1", "10.77.2.1", **forward),
         tiny.graded_flow("10.77.2.1", "10.77.1.1", direction="backward", payload_bytes=0),
@@ -49,7 +49,7 @@ def made(directory: Path, capture: dict[str, int], flow: dict[str, int]) -> Path
 
 
 def shown(directory: Path) -> grades.Grade:
-    """The grade of `flowsweep show`."""
+    """Returns the grade of `flowsweep show`."""
     tables = [
         pl.read_parquet(directory / f"tables/run=r/host=pc1/{name}.parquet")
         for name in ("captures", "flows", "throughput")

@@ -1,4 +1,4 @@
-"""Whether packets of an application cross between the sites, and what is said if not."""
+"""Whether packets of an application cross between the sites, and what the report says if not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEST, EAST = "10.77.1.1", "10.77.2.1"
 def test_what_crosses_between_sites_is_known_of_hosts_of_known_sites(
     tmp_path: Path, receiver: str, crossing: int
 ) -> None:
-    """A program whose ranks did not find each other was said to need 0 Mbit/s."""
+    """A program whose ranks did not find each other must not appear to need 0 Mbit/s."""
     hosts = [*tiny.HOSTS, {"name": "pc2", "site": "west", "address": "10.77.1.2"}]
     tiny.runs(tmp_path, [tiny.run(name, baseline=name == "a", hosts=hosts,
                                   rtt_asked_ns=(1 + 9 * (name != "a")) * tiny.MS)

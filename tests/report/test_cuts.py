@@ -1,4 +1,4 @@
-"""What is not shown of everything is told, and takes no application away."""
+"""What a figure leaves out is stated, and no application disappears."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_places_are_shared_fairly(wanted: list[int], room: int) -> None:
     given_ = cuts.share_room(wanted, room)
     assert all(min(one, 1) <= got <= one for got, one in zip(given_, wanted, strict=True))
     assert sum(given_) == min(sum(wanted), max(room, sum(min(one, 1) for one in wanted)))
-    # who has fewer than wanted has at most one fewer than anybody else
+    # anyone short of the wanted places has at most one place fewer than anyone else
     short = [got for got, one in zip(given_, wanted, strict=True) if got < one]
     assert not short or max(given_) <= min(short) + 1
 
@@ -60,9 +60,9 @@ def test_nothing_is_reported_where_all_is_shown() -> None:
 
 
 def widened(given_: Context, name: str, apps: int, copies: int) -> Context:
-    """The rows of one application's baseline, `copies` times at other RTTs, of many applications.
+    """Copies the rows of one application's baseline to `copies` RTTs and to many applications.
 
-    The first application has ten times as many as each of the others.
+    The first application has ten times as many rows as each of the others.
     """
     rows = given_.select_series(given_.rows(name), given_.series[0]).filter("is_baseline")
     frames = [

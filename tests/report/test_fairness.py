@@ -21,10 +21,10 @@ from flowsweep.warehouse import Warehouse
 def transfer(
     name: str, transport: str, mbit_s: float, beside: float | None = None, **changes: Any
 ) -> dict[str, Any]:
-    """A run of `bulk` with one stream."""
+    """Makes a run of `bulk` with one stream."""
     stream = {"mbit_s": mbit_s} | ({} if beside is None else {"beside_mbit_s": beside})
     application = {"problem": {"transport": transport}, "answer": {"streams": [stream]}}
-    # What the report calls it: a workload is known by its name.
+    # The report knows a workload by its name.
     app = transport if beside is None else f"{transport}_beside"
     record = json.dumps({"application": application})
     return tiny.run(name, app=app, **{"baseline": True} | changes, json=record)
@@ -76,7 +76,7 @@ def test_the_page_answers_whether_it_is_fair(directory: Path) -> None:
 
 
 def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
-    """Both ways at once and one way: the share of the link is of both directions in the first."""
+    """Where a run sends both ways at once, the share of the link is that of both directions."""
     link = {"between": ["west", "east"], "rate_bit_s": 100e6, "links": 1}
 
     def run(
@@ -108,7 +108,7 @@ def test_goodput_is_of_all_transfers_of_a_run_together(tmp_path: Path) -> None:
         ("lambda", "disk", "disk", False): (92.0, 90.0, 0.92, 2),
         ("lambda", "memory", "memory", True): (185.0, 185.0, 0.925, 2),
         ("udp", "memory", "memory", False): (97.0, 97.0, 0.97, 1),
-        # One way carries 5 Mbit/s, or an access line 10: the links are not alike.
+        # With 5 Mbit/s one way, or an access line of 10, no single rate describes the link.
         ("tcp", "memory", "memory", False): (4.0, 4.0, None, 1),
         ("tcp", "memory", "disk", False): (9.0, 9.0, None, 1),
     }

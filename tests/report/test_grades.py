@@ -45,7 +45,7 @@ CLEAN = {"packets": 10_000, "is_drops_known": True}
         ({"dropped_packets": 2}, "C", {claims.GAPS}),
         ({"dropped_packets": 102}, "D", set(claims.CLAIMS)),
         ({"dropped_packets": 102, "received_packets": 9_000}, "D", set(claims.CLAIMS)),
-        # the file is a part of the capture of which so many were dropped
+        # the file is only a part of the capture in which these packets were dropped
         ({"dropped_packets": 102, "received_packets": 20_000}, "C", {claims.GAPS}),
         ({"dropped_packets": 102, "received_packets": 2_000_000}, "B", set()),
         ({"super_packets": 500}, "B", set()),
@@ -110,7 +110,7 @@ ASKED = ("captures", "flows", "throughput")
 
 
 def both(tables: Path, directory: Path) -> tuple[grades.Grade, dict[str, Any]]:
-    """The grade of parsed tables as `show` makes it, and the row of the report's model."""
+    """Returns the grade of parsed tables as in `show`, and the row of the report's model."""
     read = {name: pl.read_parquet(tables / f"{name}.parquet") for name in ASKED}
     tiny.runs(directory, [tiny.run("r")])
     for name, frame in read.items():
@@ -169,7 +169,7 @@ def test_show_and_report_grade_the_same_tables_alike(
     step_back: int | None,
     is_latest_last: bool,
 ) -> None:
-    """The latest packet need not be the last of the file: a clock may be set forth and back."""
+    """The latest packet may not be the last of the file, as a clock may be set back."""
     folder = tmp_path_factory.mktemp("grade")
     latest = tiny.T0 + (pause_s + 1) * 10**9
     kinds = ("not_ip", "unknown_link", "cut", "malformed")
@@ -251,7 +251,7 @@ READ_WITH_NOTES = " of grade C: read with (its|their) notes in the quality table
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small experiment whose captures have no fault."""
+    """Makes a small experiment whose captures have no fault."""
     plan = synthetic.Plan(rtts_ms=(1, 16), rates_mbit_s=(100,), repetitions=1, warmup=0)
     return synthetic.make(tmp_path_factory.mktemp("graded"), plan)
 
@@ -282,7 +282,7 @@ def test_every_figure_says_what_a_grade_forbids_it(
             dropped_kernel=(share * changes.get("dropped_share", 0)).ceil().cast(pl.Int64),
             unread_tcp_packets=(share * changes.get("unread_share", 0)).ceil().cast(pl.Int64),
         ).write_parquet(path)
-    # The page of the same warehouse, whose models would else be made twice.
+    # Page and figures share a warehouse, so that its models are made only once.
     warehouse = Warehouse(directory, is_anew=True)
     with warehouse.reading():
         html = page._build(warehouse).html.replace("\u00a0", " ")

@@ -1,4 +1,4 @@
-"""The shares in the titles of `packet_intervals`, against the gaps that they are of."""
+"""The shares in the titles of `packet_intervals`, against the gaps behind them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BACK_NS, NEAR = 121_120, 1.25
 
 
 def buckets(gaps: list[int]) -> list[dict[str, Any]]:
-    """The parser's: exact below 128 ns, then 64 in each octave."""
+    """Puts gaps into the parser's buckets: exact below 128 ns, then 64 in each octave."""
     found: dict[tuple[int, int], int] = {}
     for value in gaps:
         shift = max(value.bit_length() - 7, 0)
@@ -37,7 +37,7 @@ def buckets(gaps: list[int]) -> list[dict[str, Any]]:
 
 
 def made(directory: Path, gaps: list[int], frame: int = 1_400, **changes: Any) -> Path:
-    """One run with one flow that has these gaps and frames, captured at the receiver."""
+    """Makes one run with one flow of these gaps and frames, captured at the receiver."""
     times = {"rtt_asked_ns": round(RTT_MS * 1e6), "rtt_measured_ns": round(RTT_MS * 1e6)}
     tiny.runs(directory, [tiny.run("r", baseline=True, rate_measured_bit_s=RATE, **times)])
     packets = len(gaps) + 1
@@ -65,7 +65,7 @@ def test_shares_hold_the_true_ones_within_a_bucket(tmp_path: Path, seed: int) ->
         true = float(((values >= low) & (values <= high)).mean())
         least, most = row[column], row[f"{column}_most"]
         assert least - 1e-6 <= true <= most + 1e-6
-        # What lies between the two is in the buckets on the limits, of 1.6 % each.
+        # They differ by gaps in the buckets at the limits, each 1.6 % wide.
         doubtful = [limit for limit in (low, high) if limit]
         inside = sum(
             float(((values > limit / 1.016) & (values < limit * 1.016)).mean())
@@ -75,7 +75,7 @@ def test_shares_hold_the_true_ones_within_a_bucket(tmp_path: Path, seed: int) ->
 
 
 def test_a_limit_within_a_coarse_bucket_does_not_move_the_share(tmp_path: Path) -> None:
-    # 151.4 µs is the limit; the drawn bucket of 1/20 decade goes on to 158.5 µs.
+    # The limit is 151.4 µs; the drawn bucket of 1/20 decade extends to 158.5 µs.
     gaps = [140_000] * 757 + [156_000] * 24 + [1_000_000] * 219
     context = Context(Warehouse(made(tmp_path, gaps)), [])
     rows = context.rows("packet_intervals")
@@ -92,7 +92,7 @@ def test_a_bucket_on_the_limit_is_reported_as_a_range(tmp_path: Path) -> None:
 
 
 def test_small_packets_are_not_called_back_to_back(tmp_path: Path) -> None:
-    """Frames of 140 bytes, of which a link of 100 Mbit/s sends one in 11 µs."""
+    """A link of 100 Mbit/s sends a frame of 140 bytes in 11 µs."""
     gaps = [100_000] * 75 + [4_000_000] * 25
     context = Context(Warehouse(made(tmp_path, gaps, frame=140)), [])
     rows = context.rows("packet_intervals")

@@ -1,4 +1,4 @@
-"""The models on tables of a few rows: what is a baseline, whose capture counts."""
+"""The models on tables of a few rows: which runs are the baseline, whose capture is used."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_the_shown_host_is_the_first_of_the_second_site(tmp_path: Path) -> None:
     for run, host in (("r", 0), ("r", 2), ("r", 3), ("s", 0), ("s", 1)):
         flow = tiny.flow(f"10.0.0.{host}", "192.0.2.1", wire_bytes=1000 + host)
         tiny.table(tmp_path, "flows", run, f"pc{host + 1}", [flow])
-    # where it was not captured: the host with most traffic over all runs
+    # a run without that host shows the host with the most traffic over all runs
     shown = {str(row["run"]): row["host"] for row in rows(tmp_path, "shown_hosts")}
     assert shown == {"r": "pc3", "s": "pc1"}
 
@@ -190,7 +190,7 @@ def test_runs_with_other_hosts_each_show_their_own(tmp_path: Path) -> None:
 
 
 def test_what_is_sent_again_is_no_other_data(tmp_path: Path) -> None:
-    """The table said of a lossy link that the application sends other data there."""
+    """Retransmissions on a lossy link must not appear as other data of the application."""
     tiny.runs(tmp_path, [
         tiny.run("a", baseline=True), tiny.run("b", rtt_asked_ns=9 * tiny.MS),
         tiny.run("c", rtt_asked_ns=99 * tiny.MS),
@@ -210,7 +210,7 @@ def test_what_is_sent_again_is_no_other_data(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("packets", [0, 1724])
 def test_captures_hold_no_packet_only_where_they_do(tmp_path: Path, packets: int) -> None:
-    """Runs of 3 ms: all their packets lie in bins that the time of the run does not hold."""
+    """Runs last 3 ms, and any packets lie in a bin after their end."""
     end = tiny.T0 + 3 * tiny.MS
     runs = [
         tiny.run(f"{point}{number}", baseline=point == "a", end=end, completion_s=0.003,
@@ -230,7 +230,7 @@ def test_captures_hold_no_packet_only_where_they_do(tmp_path: Path, packets: int
 
 
 def test_runs_at_other_points_are_never_one_row(tmp_path: Path) -> None:
-    """Ranks, loss and the like are axes as RTT and rate are, with a flag or without."""
+    """Ranks, loss etc. are axes like RTT and rate, also where no run is flagged as the baseline."""
     changes = ({}, {"ranks": 12}, {"ranks": 3}, {"loss": 0.01}, {"jitter_ns": tiny.MS},
                {"congestion": "bbr"}, {"links": 2}, {"hosts_per_site": 2})  # fmt: skip
     tiny.runs(tmp_path, [
@@ -248,7 +248,7 @@ def test_runs_at_other_points_are_never_one_row(tmp_path: Path) -> None:
 
 
 def test_captures_without_run_json_are_traffic_that_counts(tmp_path: Path) -> None:
-    """Their figures of traffic have rows; those of completion times say why not."""
+    """Figures of traffic have rows; figures of completion times say why they have none."""
     tiny.runs(tmp_path, [
         {"run": run, "status": "no record", "reason": "no run.json", "completion_s": None}
         for run in "ab"

@@ -1,4 +1,4 @@
-"""What counts, what an empty answer says, and what a query needs."""
+"""Runs that do not count, what an empty answer says, and what a query needs."""
 
 from __future__ import annotations
 

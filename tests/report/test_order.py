@@ -1,4 +1,4 @@
-"""What a query reads, as a search of its text finds it, is what DuckDB's own parser finds."""
+"""A text search of a query finds all tables that DuckDB's own parser finds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODELS = {
 
 
 def parse_names(sql: str) -> tuple[set[str], set[str]]:
-    """The tables that a query reads, and the common table expressions that it defines."""
+    """Returns the tables that a query reads, and the common table expressions that it defines."""
     with duckdb.connect() as connection:
         ((text,),) = connection.execute("select json_serialize_sql(?)", [sql]).fetchall()
     parsed = json.loads(text)
@@ -52,12 +52,12 @@ def test_the_names_are_those_that_duckdb_parses(folder: str) -> None:
         read, defined = parse_names(sql)
         found = table_names(sql)
         assert read <= found, path
-        # Functions of tables, and what stands behind `is distinct from`.
+        # Besides tables, the search finds table functions and what follows `is distinct from`.
         assert not (found - read - defined) & MODELS, path
 
 
 def test_no_expression_hides_a_model() -> None:
-    """A common table expression that is called like a model would be taken for it."""
+    """A common table expression with the name of a model would be taken for that model."""
     hidden = {}
     for path in (path for name in FOLDERS for path in (reports_folder() / name).glob("*.sql")):
         _, defined = parse_names(path.read_text(encoding="utf-8"))

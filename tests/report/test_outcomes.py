@@ -20,12 +20,12 @@ BASE = {"rtt_measured_ns": tiny.MS, "rate_measured_bit_s": 1e8}
 
 
 def tps(rtt: float, rate: float) -> float:
-    """More is better."""
+    """Returns an outcome of which more is better."""
     return 1000 / rtt**0.5 * min(1.0, rate / 20)
 
 
 def latency(rtt: float, rate: float) -> float:
-    """Less is better; the rate does not matter. ms."""
+    """Returns an outcome in ms of which less is better; the rate does not matter."""
     return 2.0 + rtt + 0 * rate
 
 
@@ -37,7 +37,7 @@ def outcomes(rtt: float, rate: float, factor: float) -> list[dict[str, Any]]:
 
 
 def runs(completion_s: float | None = None, **more: Any) -> list[dict[str, Any]]:
-    """Every pair of RTT and rate, three runs each."""
+    """Makes three runs at every pair of RTT and rate."""
     return [
         tiny.run(
             f"{rtt}-{rate}-{number}", baseline=(rtt, rate) == (1, 100), repetition=number,
@@ -53,7 +53,7 @@ def runs(completion_s: float | None = None, **more: Any) -> list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An application without a completion time, as one that runs for a fixed time; two losses."""
+    """Makes an application that runs for a fixed time, so has no completion time; two losses."""
     lossy = [
         tiny.run(
             f"loss-{loss}-{number}", completion_s=None, loss=loss, rtt_asked_ns=tiny.MS,
@@ -133,7 +133,7 @@ def test_each_outcome_has_thresholds_of_its_own(warehouse: Warehouse) -> None:
         for row in warehouse.rows("thresholds").rows(named=True)
     }
     assert len(found) == 2 * 2 * 2
-    # sqrt(rtt) = 1.1 lies between 1 and 2 ms; straight between 1 and sqrt(2).
+    # sqrt(rtt) = 1.1 lies between 1 and 2 ms; linear between 1 and sqrt(2).
     rtt = found["tps", "rtt", 1.1]
     assert (rtt["state"], rtt["easier"], rtt["harder"]) == ("found", 1, 2)
     assert rtt["estimate"] == pytest.approx(1 + 0.1 / (2**0.5 - 1), rel=1e-3)
@@ -237,7 +237,7 @@ def test_a_value_of_zero_has_no_ratio_and_is_listed(tmp_path: Path) -> None:
 
 
 def test_medians_hold_zeros_and_what_is_zero_in_a_run_has_no_threshold(tmp_path: Path) -> None:
-    """Retransmissions as iperf3 counts them; of requests, more are better."""
+    """Fewer retransmissions, as counted by iperf3, and more requests are better."""
     values = {(2, 100): (0, 17, 0, 28, 27, 0), (2, 20): (0, 0, 0), (20, 100): (448, 401, 502)}
     requests = {(2, 100): (10, 20, 30, 40, 50, 60), (2, 20): (8, 9, 10), (20, 100): (0, 5, 6)}
     rows = [
@@ -267,7 +267,7 @@ def test_medians_hold_zeros_and_what_is_zero_in_a_run_has_no_threshold(tmp_path:
     resent, lower = (found["resent", "rate", shown] for shown in ("100.0", "20.0"))
     assert (resent["value"], resent["runs_used"], resent["runs_left_out"]) == (8.5, 6, 0)
     assert (lower["value"], lower["runs_used"], lower["slowdown"]) == (0, 3, None)
-    # The median of 1/value, as the interval has it: of six runs, the mean of the middle two.
+    # The median of 1/value, as for the interval: of six runs, the mean of the middle two.
     worse = 9 * (1 / 30 + 1 / 40) / 2
     assert found["requests", "rate", "20.0"]["slowdown"] == pytest.approx(1 / worse, rel=1e-4)
     base = {row["outcome"]: row["baseline_value"] for row in

@@ -1,4 +1,4 @@
-"""The data of the papers: every item is told whole, and no number is any but the paper's."""
+"""The data of the papers: every item is complete, and every number is the paper's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flowsweep.warehouse.papers import stem_of
 ROOT = Path(__file__).parents[2]
 PAPERS = ROOT.parent / "shared" / "papers"
 FOLDERS = [path.parent for path in content.papers()]
-#: The published tables as somebody else typed them, and the items that hold the same.
+#: Independent transcriptions of the published tables, and the items with the same values.
 TABLES = {
     "kitatsuji_table1_traffic.csv": ("kitatsuji", "table 1"),
     "kitatsuji_table2_rtt_totals.csv": ("kitatsuji", "table 2"),
@@ -65,8 +65,8 @@ def test_every_value_is_reported_whole(paper: Path) -> None:
 
 
 def test_what_is_measured_has_a_rule_and_what_is_not_says_why(paper: Path) -> None:
-    """An item of which ours is computed can be reproduced, or have the same shape."""
-    stems = {path.stem for path in paper.glob("*.sql")} - {"answer"}  # of all items together
+    """An item with a query has a rule for its verdict; one without it says why."""
+    stems = {path.stem for path in paper.glob("*.sql")} - {"answer"}  # `answer` is of all items
     items = {stem_of(cell["item"]) for cell in cells(paper)}
     assert stems <= items, f"no item has these: {stems - items}"
     for cell in cells(paper):
@@ -91,7 +91,7 @@ def test_tables_are_those_of_the_papers(name: str) -> None:
         for column, text in row.items()
         if column not in KEYS and re.fullmatch(r"[\d.e+]+", text)
     )
-    if "table1_traffic" in name:  # the paper's names of problems, such as 300 tasks
+    if "table1_traffic" in name:  # the paper names problems by numbers, such as 300 tasks
         for problem in (300.0, 500.0):
             expected[problem] -= 1
     paper, item = TABLES[name]
@@ -104,7 +104,7 @@ def test_tables_are_those_of_the_papers(name: str) -> None:
 
 
 def test_what_is_in_quotes_is_the_papers_own(paper: Path) -> None:
-    """Line breaks and hyphens apart: those of the text are not ours."""
+    """Line breaks and hyphens are ignored, as those of the text differ from ours."""
     path = PAPERS / TEXTS[paper.name]
     if not path.exists():
         pytest.skip(f"the paper is not at {path}")
@@ -120,17 +120,17 @@ def test_what_is_in_quotes_is_the_papers_own(paper: Path) -> None:
 
 
 def test_numbers_that_are_stated_stand_in_the_text(paper: Path) -> None:
-    """Those of the tables are compared above; some of the text were misread."""
+    """Checks the items outside the tables, which are compared above."""
     path = PAPERS / TEXTS[paper.name]
     if not path.exists():
         pytest.skip(f"the paper is not at {path}")
     text = path.read_text(encoding="utf-8")
-    # a comma parts thousands, or was read for a point: 2,777 of UKLight
+    # a comma separates thousands, or is a misread decimal point: 2,777 of UKLight
     found = re.findall(r"\d[\d,]*(?:\.\d+)?", text)
     stated = {
         float(one.replace(",", by)) for one in found for by in ("", ".") if one.count(",") < 2
     }
-    # "two thirds", "on average over 50%": a share, as the paper has per cent or a word
+    # shares that the paper gives in percent or words: "on average over 50%", "two thirds"
     stated |= {one / 100 for one in stated} | {round(2 / 3, 4)}
     # 233K packets, 242M bytes
     stated |= {one * unit for one in stated for unit in (1e3, 1e6)}

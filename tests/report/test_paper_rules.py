@@ -1,4 +1,4 @@
-"""Rules of papers that hold today are lost with the property that they are about.
+"""A verdict on a paper's value is lost when the property that its rule is about is broken.
 
 Each case takes the kept rows of a whole experiment, breaks what was measured, and judges again.
 """
@@ -19,7 +19,7 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def times(factor: float, *, column: str = "completion_s", **where: object) -> Change:
-    """The rows of these values with a column that is so many times as much."""
+    """Returns a change that multiplies a column in the rows with these values."""
 
     def changed(rows: pl.DataFrame) -> pl.DataFrame:
         is_met = pl.all_horizontal(pl.col(name).eq_missing(value) for name, value in where.items())
@@ -32,7 +32,7 @@ def times(factor: float, *, column: str = "completion_s", **where: object) -> Ch
 
 
 def exchanged(one: str, other: str) -> Change:
-    """Two variants, each with the time of the other."""
+    """Returns a change that swaps the times of two variants."""
 
     def changed(rows: pl.DataFrame) -> pl.DataFrame:
         assert {one, other} <= {*rows["variant"]}
@@ -42,7 +42,7 @@ def exchanged(one: str, other: str) -> Change:
 
 
 def renamed(one: str, other: str) -> Change:
-    """Runs of one point in place of those of another."""
+    """Returns a change that puts the runs of one point in place of those of another."""
 
     def changed(rows: pl.DataFrame) -> pl.DataFrame:
         left = rows.filter(~pl.col("run").str.contains(other, literal=True))
@@ -53,7 +53,7 @@ def renamed(one: str, other: str) -> Change:
 
 
 LATE = {"rtt_asked_ms": 64.3, "buffer_bytes": 16_384}
-#: What is broken: experiment, file, change, and the values that are lost.
+#: By broken property: experiment, file, change, and the values that are lost.
 BROKEN: dict[str, tuple[str, str, Change, list[tuple[str, str]]]] = {
     "N Queens does not get slower with the RTT": (
         "kitatsuji", "run_table", times(1 / 2.9, app="nqueens", **LATE), [("figure 5", "nqueens")],
@@ -74,7 +74,7 @@ BROKEN: dict[str, tuple[str, str, Change, list[tuple[str, str]]]] = {
     ),
     "a limit of flushes makes model checking slower": (
         "das3", "completion", times(1.2, variant="flush-200", app="modelcheck"),
-        # the milder limit is left
+        # no value is lost while the milder limit holds
         [],
     ),
     "both limits of flushes make model checking slower": (

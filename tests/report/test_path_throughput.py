@@ -47,7 +47,7 @@ def test_bytes_in_flight_stand_beside_rate_times_rtt(sweep: Path) -> None:
     assert [row["in_flight_bytes"] for row in found] == [40_001, 100_000, 50_000]
     assert [row["in_flight_bytes_max"] for row in found] == [40_002, 100_000, 50_000]
     assert [row["of_bdp"] for row in found] == [pytest.approx(3.2001, abs=1e-4), 0.8, 0.04]
-    # what the receiver advertised, not the sender
+    # the window that the receiver advertised, not the sender's
     assert {row["window_bytes"] for row in found} == {65_000}
 
 

@@ -26,7 +26,7 @@ CONTRACT = {
 
 
 def one_run(directory: Path, sizes: dict[int, int]) -> Path:
-    """One run of 100 bins in which pc3 sends `sizes` bytes."""
+    """Writes one run of 100 bins in which pc3 sends `sizes` bytes."""
     tiny.runs(directory, [tiny.run("r", baseline=True)])
     tiny.table(directory, "captures", "r", "pc3", [tiny.capture()])
     tiny.table(directory, "throughput", "r", "pc3", tiny.bins(EAST, WEST, sizes))
@@ -109,14 +109,14 @@ def test_the_series_leaves_out_the_start_up_of_the_ranks(tmp_path: Path) -> None
     work_time = out.filter("is_within")
     assert (work_time["start_s"][0], work_time["end_s"][-1]) == (0.0, 0.5)
     assert work_time.filter(pl.col("max_mbit_s") > 0)["start_s"].to_list() == [0.1]
-    # what passed before has a row of its own
+    # earlier traffic has a row of its own
     assert out.filter(~pl.col("is_within")).select("start_s", "end_s", "wire_bytes").rows() == [
         (-0.3, 0.0, 500)
     ]
 
 
 def out_steps(directory: Path) -> pl.DataFrame:
-    """The distribution of what pc3 sends, in bins of 10 ms."""
+    """Returns the distribution of what pc3 sends, in bins of 10 ms."""
     rows = Warehouse(directory).rows("throughput_cdf")
     return rows.filter((pl.col("direction") == "out") & (pl.col("bin_ms") == 10))
 
@@ -182,7 +182,7 @@ def test_many_flows_become_cells_that_count_them(tmp_path: Path) -> None:
         for n in range(2004)
     ]
     flows[0] |= {"payload_bytes": 0}
-    # as Zeek leaves it out
+    # Zeek leaves the payload out
     for flow in flows[1:4]:
         flow["payload_bytes"] = None
     tiny.table(directory, "flows", "r", "pc1", flows)
@@ -209,7 +209,7 @@ def test_gaps_are_counted_where_the_packets_arrived(tmp_path: Path) -> None:
     assert found["stream"].to_list() == ["data", "data"]
     assert found["share"].to_list() == [0.25, 0.75]
     assert (found["low_us"][0], found["high_us"][0]) == (0.0, 0.0)
-    # the 1/20 decade that holds 120.5 µs
+    # the 1/20 decade that contains 120.5 µs
     assert found["low_us"][1] < 120.5 < found["high_us"][1]
     assert found["high_us"][1] / found["low_us"][1] == pytest.approx(10 ** (1 / 20), rel=1e-4)
 
@@ -227,7 +227,7 @@ def test_totals_are_medians_over_the_runs_of_a_point(tmp_path: Path) -> None:
 
 
 def test_thresholds_of_a_made_up_law_are_found(tmp_path: Path) -> None:
-    # 1 s at the baseline, + 1 % a millisecond: 10 % at 11 ms, 50 % beyond what was tried
+    # 1 s at the baseline plus 1 % per ms: 10 % at 11 ms, 50 % beyond the tried RTTs
     tiny.runs(tmp_path, [
         tiny.run(
             f"{rtt}-{n}", baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS,
@@ -246,13 +246,13 @@ def test_thresholds_of_a_made_up_law_are_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("factors", "lowest"), [
     ((1.001, 1.009, 1.006), 10.0),
-    ((1.011, 1.012, 1.0115), 10.115),  # more than its scatter from what was set
-    ((1.006,), 10.06),  # nothing shows its scatter
+    ((1.011, 1.012, 1.0115), 10.115),  # differs from the set rate by more than its scatter
+    ((1.006,), 10.06),  # one run shows no scatter
 ])  # fmt: skip
 def test_a_rate_is_called_as_it_was_set_where_its_measurements_agree(
     tmp_path: Path, factors: tuple[float, ...], lowest: float
 ) -> None:
-    """A limit of 100 was "101 Mbit/s" in the verdict."""
+    """A limit set to 100 must not be "101 Mbit/s" in the verdict."""
     tiny.runs(tmp_path, [
         tiny.run(
             f"{rate}-{n}", baseline=rate == 100, rate_asked_bit_s=rate * 1e6,
@@ -298,7 +298,7 @@ def test_the_command_prints_rows(one_app: Path, form: str) -> None:
 
 
 def test_thresholds_of_a_line_off_the_baseline_know_the_baselines_runs(tmp_path: Path) -> None:
-    # With small buffers the baseline point lies on another line: its spread counts all the same.
+    # The baseline has larger buffers and is not on this line, but its spread still counts.
     def rows(baseline: list[float]) -> list[dict[str, object]]:
         tiny.runs(tmp_path, [
             tiny.run(f"base-{n}", baseline=True, buffer_bytes=2**20, completion_s=time)

@@ -15,7 +15,7 @@ from flowsweep.render.figure import Context, Figure
 from flowsweep.render.figures import wan_throughput
 from flowsweep.warehouse import Warehouse
 
-#: By schedule: parts of the second with links and Mbit/s, as `reconfigured.RUNS` says.
+#: By schedule: seconds, links and Mbit/s of each part of the run, as in `reconfigured.RUNS`.
 PARTS = {
     None: [(1.0, 1, 100.0)],
     "at-start": [(0.3, 1, 100.0), (0.7, 1, 10.0)],
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_links_and_what_they_offered_are_summed_over_the_run(folder: Path) -> None:
     found = {row["schedule"]: row for row in Warehouse(folder).rows("reconfiguration").to_dicts()}
-    assert set(found) == set(PARTS)  # and not the application whose links stay
+    assert set(found) == set(PARTS)  # without the application whose links do not change
     carried = 8e-6 * 1.1 * sum(reconfigured.BYTES.values())
     times = {schedule: time for schedule, time, _ in reconfigured.RUNS.values()}
     for schedule, parts in PARTS.items():
@@ -77,7 +77,7 @@ def test_a_run_whose_links_change_is_drawn_with_what_they_carry(folder: Path) ->
     titles = json.dumps(valid(figure.chart))
     assert "schedule at-start: " in titles or '"farm, schedule at-start"' in titles
     assert "A dotted line with steps" in figure.caption
-    assert _dotted(figure) == 4  # each way; of runs whose links stay there is none
+    assert _dotted(figure) == 4  # two runs, each way; runs whose links do not change have none
 
 
 def _dotted(figure: Figure) -> int:

@@ -41,7 +41,7 @@ def test_a_model_has_rows_and_a_text(experiment: Path) -> None:
 
 def test_a_table_of_all_runs_is_read_lazily(experiment: Path) -> None:
     results = flowsweep.open(experiment)
-    # As an earlier version wrote it.
+    # Tables of an earlier version lack this column.
     row = {key: value for key, value in tiny.flow(WEST, EAST).items() if key != "wire_bytes"}
     tiny.table(experiment, "flows", "c", "pc1", [row])
     found = results.to_polars("flows").select("run", "host", "wire_bytes").collect()

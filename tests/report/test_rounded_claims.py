@@ -11,7 +11,7 @@ import tiny
 from flowsweep.analysis import adds_up
 from flowsweep.warehouse import Warehouse
 
-#: Between them rounding leaves three or four significant digits.
+#: Values on both sides of 0.1, below which rounding keeps three digits instead of four decimals.
 VALUES = [0.00100449, 0.00999, 0.0123456, 0.0652, 0.0999501, 0.1, 1.23456, 99.99996]
 
 

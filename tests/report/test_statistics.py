@@ -16,7 +16,7 @@ def crossing(hardness: list[float], medians: list[float], level: float) -> float
 
 
 def made(truth: list[float], runs: int, spread: float, seed: int) -> need.Points:
-    """A line over RTTS with lognormal times around its true slowdowns; the baseline is first."""
+    """Makes a line over RTTS with lognormal times around its true slowdowns, baseline first."""
     random = np.random.default_rng(seed)
     counts = [2 * runs, *[runs] * (len(truth) - 1)]
     times = [
@@ -29,7 +29,7 @@ def made(truth: list[float], runs: int, spread: float, seed: int) -> need.Points
 
 
 def states(truth: list[float], runs: int, spread: float, sweeps: int = 200) -> dict[str, float]:
-    """Shares of the states at 10 % over many made sweeps."""
+    """Returns the share of each state at the 10 % level over many simulated sweeps."""
     found = [need.threshold(made(truth, runs, spread, seed), 1.1).state for seed in range(sweeps)]
     return {state: found.count(state) / sweeps for state in found}
 
@@ -42,7 +42,7 @@ def test_quantiles_of_t_are_those_of_the_tables() -> None:
 
 
 def test_quantiles_of_t_are_exact_between_whole_degrees() -> None:
-    """Where the density, integrated by Simpson's rule, reaches 97.5 %."""
+    """The values at which the density, integrated by Simpson's rule, reaches 97.5 %."""
     integrated = {1.5: 6.016663, 2.5: 3.574655, 5.5: 2.501859}
     for freedom, value in integrated.items():
         assert student.quantile(0.975, freedom) == pytest.approx(value, abs=1e-6)
@@ -100,18 +100,18 @@ def test_crossings_are_counted_in_both_directions() -> None:
 
 
 def test_a_standard_error_comes_from_two_order_statistics() -> None:
-    # Of six runs the first and the last hold the median with 1 - 2 / 64, 2.1539 errors apart.
+    # Of six runs, the first and the last enclose the median with 1 - 2 / 64: 2 * 2.1539 errors.
     median = slowdown.Median.estimate([1.0, 1.1, 1.2, 1.3, 1.4, 2.0])
     assert median.value == 1.25
     assert median.error == pytest.approx(np.log(2.0) / (2 * 2.1539), rel=1e-4)
-    # Of ten the second and the ninth: 1 - 2 * 11 / 1024, 2.2989 errors apart.
+    # Of ten, the second and the ninth do with 1 - 2 * 11 / 1024: 2 * 2.2989 errors.
     ten = slowdown.Median.estimate([float(number) for number in range(1, 11)])
     assert ten.error == pytest.approx(np.log(9 / 2) / (2 * 2.2989), rel=1e-3)
 
 
 def test_an_interval_is_that_of_welch() -> None:
     times, base = [1.4, 1.5, 1.6], [0.9, 1.0, 1.1]
-    # Three runs: the whole range, 2 * 1.1503 errors; both sides alike but for their range.
+    # The whole range of three runs is 2 * 1.1503 errors.
     errors = [np.log(1.6 / 1.4) / 2.3007, np.log(1.1 / 0.9) / 2.3007]
     both = sum(error**2 for error in errors)
     freedom = both**2 / sum(error**4 / 2 for error in errors)
@@ -124,7 +124,7 @@ def test_the_baseline_point_has_no_error_of_its_own() -> None:
     base = [1.0, 1.1, 0.9, 1.0, 1.2, 1.05]
     line = slowdown.Line([base, [2.0] * 6], base, 0)
     assert line.intervals[0].tolist() == [1.0, 1.0]
-    # The second point's times are all equal: what varies is the baseline below it.
+    # The second point's times are all equal: only the baseline varies.
     assert line.intervals[1, 0] < line.medians[1] < line.intervals[1, 1]
 
 
@@ -149,7 +149,7 @@ def test_an_outlier_does_not_move_an_interval_past_the_median() -> None:
 @pytest.mark.parametrize("runs", [3, 6, 20])
 @pytest.mark.parametrize("noise", ["lognormal", "stragglers", "three times wider at the baseline"])
 def test_intervals_of_a_median_cover_the_truth(runs: int, noise: str) -> None:
-    """2,000 pairs of points with 5 % spread: each end is wrong in 2.5 %, or less."""
+    """Of 2,000 pairs of points with 5 % spread, each end is wrong in 2.5 % or less."""
     random = np.random.default_rng([runs, len(noise)])
     wrong = np.zeros(2)
     for _ in range(2_000):
@@ -161,7 +161,7 @@ def test_intervals_of_a_median_cover_the_truth(runs: int, noise: str) -> None:
         base, point = np.exp(logs[0]).tolist(), (1.3 * np.exp(logs[1])).tolist()
         low, high = slowdown.Line([base, point], base, 0).intervals[1]
         wrong += (low > 1.3, high < 1.3)
-    # Three standard errors of a share of 2.5 % above it.
+    # The limit is 2.5 % plus three standard errors of that share.
     assert (wrong / 2_000 < 0.025 + 3 * np.sqrt(0.025 * 0.975 / 2_000)).all()
     assert wrong.sum() > 0
 
@@ -171,7 +171,7 @@ def test_a_bracket_ends_at_the_first_point_that_is_not_sure() -> None:
     cases = [
         ((0, 2), [sure, unsure, beyond, beyond]),
         ((1, 2), [sure, sure, beyond, beyond]),
-        # What comes after an unsure point counts on neither side.
+        # A sure point is ignored where an unsure one lies between it and its end of the line.
         ((0, 3), [sure, unsure, sure, beyond]),
         ((0, 3), [sure, beyond, unsure, beyond]),
         ((3, 4), [sure] * 4),
@@ -183,7 +183,7 @@ def test_a_bracket_ends_at_the_first_point_that_is_not_sure() -> None:
 
 
 def test_a_bump_is_not_within_the_level() -> None:
-    # One of the issue's reproductions: a monotone fit pooled the bump away.
+    # A monotone fit would pool the bump away.
     truth = [1, 1.30, 1, 1, 1]
     for runs in (3, 6, 20):
         assert "never" not in states(truth, runs, 0.02)
@@ -205,7 +205,7 @@ def test_a_monotone_curve_is_rarely_called_falling() -> None:
 
 
 def test_interpolation_is_part_of_the_interval() -> None:
-    # A step at 5 ms between 4 and 16 ms.
+    # The times jump between the points at 4 and 16 ms.
     found = need.threshold(made([1, 1, 1, 1.5, 1.5], 6, 0.01, 1), 1.1)
     assert (found.state, found.low, found.high) == ("found", 4.0, 16.0)
     assert found.low < found.estimate < found.high
@@ -237,7 +237,7 @@ def test_the_baseline_is_no_reason_where_another_level_is_found() -> None:
 
 
 def test_few_noisy_runs_still_hold_the_truth() -> None:
-    """5 % spread and 6 runs, 1 + 0.02 * RTT: it crosses 1.1 at 5.3 ms."""
+    """With 5 % spread and 6 runs, 1 + 0.02 * (RTT - 0.3 ms) crosses 1.1 at 5.3 ms."""
     held = []
     for seed in range(400):
         found = need.threshold(made([1, 1.014, 1.074, 1.314, 2.274], 6, 0.05, seed), 1.1)
@@ -261,7 +261,7 @@ def test_a_rate_without_a_limit_is_the_mild_end_of_a_bracket() -> None:
     line = slowdown.Line(times, times[0], 0)
     found = need.threshold(need.Points("rate", [np.inf, 50.0, 10.0], line, [False] * 3), 1.1)
     assert (found.state, found.low, found.high) == ("found", 50.0, None)
-    # 1.1 is a third of the way to 1.3 in 1/rate.
+    # In 1/rate, 1.1 is a third of the way from 1 to 1.3.
     assert found.estimate == pytest.approx(150.0)
 
 
@@ -269,7 +269,7 @@ def test_a_rate_without_a_limit_is_the_mild_end_of_a_bracket() -> None:
 def test_a_program_that_is_faster_on_the_harder_network_has_no_threshold(
     runs: int, state: str
 ) -> None:
-    # The baseline is the larger RTT, as where an application was moved closer.
+    # The baseline has the larger RTT, as when an application was moved closer.
     times = [[2.8, 2.82, 2.81][:runs], [2.1, 2.11, 2.12][:runs]]
     points = need.Points("rtt", [56.0, 78.0], slowdown.Line(times, times[1], 1), [False, False])
     found = need.threshold(points, 1.1)

@@ -1,4 +1,4 @@
-"""Rows in a window: nothing is wider than it, and what is left out is named."""
+"""Rows in a terminal window: no line is wider, and what is left out is named."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = pl.DataFrame(
 
 @pytest.fixture
 def printed(monkeypatch, capsys):
-    """What is printed in a window of so many columns: its rows, and what is said of them."""
+    """Returns a function that prints rows in a window of `width` and returns lines and note."""
 
     def run(rows: pl.DataFrame, width: int | None) -> tuple[list[str], str]:
         if width is None:
@@ -101,7 +101,7 @@ def test_one_row_keeps_its_columns(printed):
 
 
 def test_many_rows_take_no_longer_each(printed):
-    """A width that is asked for again at every cell would take hours here."""
+    """Querying the width again for every cell would take hours here."""
     count = 300_000
     lines, _ = printed(pl.DataFrame({"bin": range(count), "share": [0.5] * count}), None)
     assert len(lines) == count + 1

@@ -14,7 +14,7 @@ from flowsweep.render.verdict import plain
     (120.0, 200.0, "160 Mbit/s"),
     (50.0, 210.0, "200 Mbit/s"),
     (None, 210.0, "200 Mbit/s"),
-    # One digit would round it out of its interval.
+    # Rounded to one digit, the estimate would lie outside its interval.
     (40.0, 180.0, "160 Mbit/s"),
 ])  # fmt: skip
 def test_an_estimate_has_as_many_digits_as_its_interval_is_narrow(
@@ -39,7 +39,7 @@ def test_an_interval_over_the_whole_range_tried_has_no_number_inside() -> None:
             "(the whole range tried)."
         ),
     ]
-    # Without a limit at the mild end, and with few runs.
+    # A row of few runs whose mild end has no limit.
     open_end = {"easier": None, "harder": 5.0, "mildest": None, "hardest": 5.0, "runs_beside": 2}
     (sentence,) = sentences(threshold("rate", **open_end))
     assert sentence == (
@@ -68,7 +68,7 @@ def test_other_problems_have_the_digits_of_their_intervals() -> None:
 def test_what_is_sure_is_in_the_terms_of_its_outcome(
     better: str, ends: tuple[float | None, float | None], text: str
 ) -> None:
-    """It was "within 10 %" of a rate whose limit is 91 % of the baseline."""
+    """The limit of a rate is 91 % of the baseline, not "within 10 %"."""
     row = threshold(
         "rtt", outcome="tps", better=better, state="cannot tell", reason="why", estimate=None,
         low=ends[0], high=ends[1], easier=None, harder=None,
@@ -78,7 +78,7 @@ def test_what_is_sure_is_in_the_terms_of_its_outcome(
 
 
 def test_limits_of_the_file_have_their_assumption() -> None:
-    """Their intervals rest on the scatter of the whole sweep, those of thresholds on a line's."""
+    """Their intervals use the scatter of the whole sweep, those of thresholds that of a line."""
     needs = [{"outcome": "tps", "noise": noise} for noise in ("pooled", "pooled", None)]
     (clause,) = verdict_limits.assumed([], {("lu", ""): "lu"}, needs)
     assert clause.startswith("runs vary by the same share of their value at every point of the")

@@ -15,7 +15,7 @@ DAY_S = 86_400.0
     [
         ((67.5, 1.04), 67.5, "67.5, mean 1.04 Mbit/s"),
         ((0.136, 0.000371), 0.136, "136, mean 0.371 kbit/s"),
-        # The other direction has the scale.
+        # The other direction sets the scale.
         ((0.9, 0.02), 5.0, "0.900, mean 0.0200 Mbit/s"),
         ((2.07, 0.0000055), 2.07, "2.07 Mbit/s, mean 5.50 bit/s"),
         ((0.0004, 0.0), 0.0004, "400, mean 0 bit/s"),
@@ -32,7 +32,7 @@ def test_an_axis_of_no_traffic_has_a_zero_alone() -> None:
 
 
 def place_labels(cuts: list[tuple[float, float]], end_s: float) -> list[tuple[str, int]]:
-    """The labels of a panel with their distances from its top."""
+    """Returns the labels of a panel with their distances from its top."""
     made = silences.marks(cuts, end_s, 352, charts.field("start_s:Q"))
     drawn = [chart.specification() for chart in made[1:]]
     return [

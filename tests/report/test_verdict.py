@@ -1,4 +1,4 @@
-"""Thresholds to sentences: every state has its own."""
+"""Thresholds become sentences: every state has its own."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_what_the_intervals_assume_is_stated() -> None:
             "\N{MINUS SIGN}2.1 % to +1.3 %)"
         ),
     ]
-    # Without an interval nothing is assumed of one.
+    # Without an interval, no assumption about intervals is stated.
     assert verdict([threshold("rate")], [REQUIREMENT], labels).assumed == []
 
 
@@ -121,7 +121,7 @@ def test_one_reason_for_rate_and_rtt_is_stated_once() -> None:
         first, second = sentences(rate, other)
         assert first == f"The rate that lu needs {why}"
         assert second == sentences(other)[0]
-    # A reason may hold the words of the sentence.
+    # A reason may contain the words of the sentence.
     odd = unknown | {"reason": "it cannot be determined: why"}
     (both,) = sentences(threshold("rate", **odd), threshold("rtt", **odd))
     assert both == (
@@ -156,7 +156,7 @@ def test_what_a_number_between_two_points_assumes_is_stated() -> None:
 
 
 def test_a_grid_of_rtt_and_rate_is_no_cross() -> None:
-    """The clause stood above nine measured pairs of RTT and rate."""
+    """Where pairs of RTT and rate were measured, what they do together is not unknown."""
     rows = [threshold("rtt", low=4.0, high=16.0), threshold("rate", low=20.0, high=50.0)]
     both = {"app": "lu", "problem": "", "is_used": True, "is_traffic_used": True}
     at = [(0.3, 200.0), (16.0, 200.0), (0.3, 20.0), (16.0, 20.0)]

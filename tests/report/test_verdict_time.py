@@ -1,4 +1,4 @@
-"""What the verdict says of where the time goes."""
+"""What the verdict says about where the time goes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_slowest_point_is_divided(
 
 
 def point(path_s: float, rtt_ms: float, rate_mbit_s: float, **parts: float) -> dict[str, Any]:
-    """A row of `time_shares` without what the sentence does not need."""
+    """Returns a row of `time_shares` with only what the sentence needs."""
     parts = dict.fromkeys(time_parts.PARTS, 0.0) | parts
     return {
         "app": "a", "problem": "", "is_baseline": (rtt_ms, rate_mbit_s) == (1, 100),

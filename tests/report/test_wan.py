@@ -1,4 +1,4 @@
-"""Queries on what crosses between sites, against numbers worked out here in another way."""
+"""Queries on traffic between sites, against numbers computed here in another way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_wide_area_throughput_is_taken_where_it_was_sent(tmp_path: Path) -> None
         "pc3": tiny.bins(PC1, PC3, {0: 999_999}),
     })  # fmt: skip
     found = rows(tmp_path, "wan_throughput")
-    # 10 steps of 100 ms: 25 000 and 50 000 bytes, then silence; nothing within the site
+    # 10 steps of 100 ms: 25,000 and 50,000 bytes, then silence; traffic within a site is left out
     assert [row["wire_bytes"] for row in found] == [25_000, 50_000, *[0] * 8]
     assert [row["max_mbit_s"] for row in found] == [2.0, 4.0, *[0.0] * 8]
     assert [row["mean_mbit_s"] for row in found] == [2.0, 4.0, *[0.0] * 8]
@@ -33,7 +33,7 @@ def test_wide_area_throughput_is_taken_where_it_was_sent(tmp_path: Path) -> None
         ("west", "east", 100.0)
     }
     assert {row["run_mean_mbit_s"] for row in found} == {0.6}
-    # the last 100 ms hold, by 10 ms: 1 Mbit/s for 5 bins, 2 for 5, 5 for 5 and 4 for 5, then none
+    # rate over the last 100 ms at each bin: 1 Mbit/s in 5 bins, then 2, 5 and 4 in 5 each, then 0
     names = ("run_p50_mbit_s", "run_p95_mbit_s", "run_p99_mbit_s", "run_peak_mbit_s")
     assert {tuple(row[name] for name in names) for row in found} == {(0.0, 4.0, 5.0, 5.0)}
     assert not any(row["is_far_side"] for row in found)
@@ -55,7 +55,7 @@ def test_a_capture_with_many_drops_is_stated(tmp_path: Path) -> None:
 
 
 def test_captures_alone_are_enough_without_sites(tmp_path: Path) -> None:
-    """A person's own: nothing but an axis and a time, hosts guessed from the captures."""
+    """Hand-made runs have only an axis and a time; hosts are guessed from the captures."""
     tiny.runs(tmp_path, [{"run": "r", "rtt_asked_ns": 5 * tiny.MS, "completion_s": 1.0}])
     for host, address, there, size in (("n7", "192.0.2.7", "192.0.2.9", 125_000),
                                        ("n9", "192.0.2.9", "192.0.2.7", 250_000)):  # fmt: skip
@@ -79,7 +79,7 @@ def test_captures_alone_are_enough_without_sites(tmp_path: Path) -> None:
     assert peaks == {
         ("n7", "n9"): 10.0, ("n9", "n7"): 20.0, ("n7", "elsewhere"): 0.1, ("n9", "elsewhere"): 0.1
     }  # fmt: skip
-    # no rate is named: the scale is assumed and said so; each host counts as one rank
+    # no rate is known: that of a lightpath is assumed and flagged; each host counts as one rank
     (row,) = rows(tmp_path, "lightpaths", site_a="n7", site_b="n9")
     assert (row["lightpath_mbit_s"], row["is_rate_assumed"], row["peak_mbit_s"]) == (1000, True, 20)
     assert (row["lightpaths"], row["share_of_time"], row["capacity_mbit_s"]) == (1, 1.0, None)
@@ -91,7 +91,7 @@ def test_captures_alone_are_enough_without_sites(tmp_path: Path) -> None:
 def test_steps_cover_the_whole_run_and_all_bytes(
     tmp_path: Path, start_ms: int, end_ms: int
 ) -> None:
-    """A burst at the very end is in a step of its own width; what lies outside has a row."""
+    """The last step is as wide as the rest of the run; traffic outside the run has a row."""
     sizes = {number: 1000 + number for number in range(0, 100, 3)} | {5: 200_000, 99: 70_000}
     one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, sizes)},
             start=tiny.T0 + start_ms * tiny.MS, end=tiny.T0 + end_ms * tiny.MS)  # fmt: skip
@@ -114,7 +114,7 @@ def test_steps_cover_the_whole_run_and_all_bytes(
 
 @pytest.mark.parametrize("shift_ms", range(0, 100, 10))
 def test_peaks_do_not_depend_on_where_the_run_begins(tmp_path: Path, shift_ms: int) -> None:
-    """The same burst of 100 ms, wherever it lies against the start of the run."""
+    """A burst of 100 ms has the same peak wherever the run begins."""
     sizes = {40 + number: 10_000 for number in range(10)}
     one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, sizes)}, start=tiny.T0 + shift_ms * tiny.MS)
     assert {row["run_peak_mbit_s"] for row in rows(tmp_path, "wan_throughput")} == {8.0}
@@ -165,7 +165,7 @@ def test_traffic_of_unknown_addresses_is_reported(
         ({"back": {"rate_bit_s": 0.9e6, "links": 1}}, 100, {"east"}),
         ({"between": ["east", "west"], "back": {"rate_bit_s": 10e6, "links": 1}}, 100, {"east"}),
         ({"between": ["east", "west"], "back": {"rate_bit_s": 5e6, "links": 4}}, 100, set()),
-        # Access lines: each way through one of them, and all that one site sends together.
+        # An access line limits each direction through it, and the sum of what its site sends.
         ({"uplinks": {"east": {"rate_bit_s": 10e6, "links": 1}}}, 10, {"east"}),
         ({"uplinks": {"west": {"rate_bit_s": 10e6, "links": 2}}}, 20, {"east", "north"}),
         ({"uplinks": {"west": {"rate_bit_s": 30e6, "links": 1}}}, 30, set()),
@@ -193,7 +193,7 @@ def test_what_is_near_to_any_limit_may_be_more(
 
 
 class Traffic:
-    """Random traffic of two runs, and what it comes to by plain loops."""
+    """Random traffic of two runs, with its rates computed by plain loops."""
 
     STEPS = 20
 
@@ -231,18 +231,18 @@ class Traffic:
         ])  # fmt: skip
 
     def steps(self, run: str, pair: tuple[str, str]) -> list[float]:
-        """Mbit/s of each step of one direction."""
+        """Returns Mbit/s in each step of one direction."""
         sizes = self.bins[run][pair]
         return [sum(sizes[at : at + 10]) * 8e-5 for at in range(0, len(sizes), 10)]
 
     def rates(self, run: str, keep: Any) -> list[float]:
-        """Mbit/s in the 100 ms up to each bin, over the directions that are kept."""
+        """Returns Mbit/s in the 100 ms up to each bin, summed over the directions kept."""
         kept = [sizes for pair, sizes in self.bins[run].items() if keep(*pair)]
         sums = [sum(sizes) for sizes in zip(*kept, strict=True)]
         return [sum(sums[max(at - 9, 0) : at + 1]) * 8e-5 for at in range(len(sums))]
 
     def mean(self, run: str, keep: Any) -> float:
-        """Mbit/s over the run."""
+        """Returns the mean Mbit/s over the run."""
         kept = [sum(sizes) for pair, sizes in self.bins[run].items() if keep(*pair)]
         return sum(kept) * 8 / (self.STEPS * 0.1) / 1e6
 
