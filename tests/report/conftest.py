@@ -16,13 +16,13 @@ import synthetic
 from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
 
-#: Makes a folder once for all processes of the session; see `once` beside the other tests.
+#: Makes a folder once for all processes of the session; see `once` in tests/conftest.py.
 Once = Callable[[str, Callable[[Path], object]], Path]
 
 
 @pytest.fixture(scope="session")
 def one_app(once: Once) -> Path:
-    """Three runs a point, one of them invalid, one capture with drops."""
+    """Makes three runs a point, one of them invalid, one capture with drops."""
     plan = synthetic.Plan(
         repetitions=3,
         invalid=("nqueens-rtt_16ms-r2",),
@@ -34,7 +34,7 @@ def one_app(once: Once) -> Path:
 
 @pytest.fixture(scope="session")
 def one_app_report(one_app: Path, once: Once) -> Path:
-    """The report of `one_app`, beside its tables."""
+    """Writes the report of `one_app` beside its tables."""
     name = one_app.name
     made = once("report", lambda folder: page.write(shutil.copytree(one_app, folder / name)))
     shutil.copytree(made / name, one_app, dirs_exist_ok=True)
@@ -43,13 +43,13 @@ def one_app_report(one_app: Path, once: Once) -> Path:
 
 @pytest.fixture(scope="session")
 def warehouse(one_app: Path) -> Warehouse:
-    """The tables of `one_app`: its models are made once for all that ask."""
+    """Opens the tables of `one_app`; the models are made once for all tests."""
     return Warehouse(one_app, is_anew=True)
 
 
 @pytest.fixture(scope="session")
 def two_apps(once: Once) -> Path:
-    """Six runs a point: intervals are given."""
+    """Makes six runs a point, enough for intervals."""
     plan = synthetic.Plan(
         apps=(synthetic.NQUEENS, synthetic.TASKGRAPH),
         rtts_ms=(1, 4, 16, 64),
@@ -61,13 +61,13 @@ def two_apps(once: Once) -> Path:
 
 @pytest.fixture(scope="session")
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs whose applications tell all that they can."""
+    """Makes runs whose applications report all that they can."""
     return full_records.make(tmp_path_factory.mktemp("full"))
 
 
 @pytest.fixture(scope="session")
 def hostile_report(once: Once) -> Path:
-    """The report of runs whose every name tries to become markup or a program of the page."""
+    """Writes the report of runs whose every name tries to become markup or a script."""
     made = once("hostile", lambda folder: page.write(hostile.make(folder)))
     return made / f"results {hostile.PATH}" / "report.html"
 
@@ -78,7 +78,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Headless Chromium."""
+    """Starts headless Chromium."""
     sync_api = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
@@ -93,7 +93,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def new_window(browser: Any) -> Iterator[Any]:
-    """Opens an empty window; what its pages complain of is in `complaints` of the answer."""
+    """Returns a function that opens an empty window; its `complaints` lists errors and requests."""
     contexts = []
 
     def make(**options: Any) -> Any:
@@ -120,13 +120,13 @@ def new_window(browser: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def idle_windows() -> dict[str, list[Any]]:
-    """Empty windows that earlier tests left, by their options: a new one costs half a second."""
+    """Keeps empty windows of earlier tests, by options, as a new one costs half a second."""
     return defaultdict(list)
 
 
 @pytest.fixture
 def open_report(new_window: Any, idle_windows: dict[str, list[Any]]) -> Iterator[Any]:
-    """Opens a file in a window that no other page of this test has."""
+    """Opens a file in a window that no other page of this test uses."""
     opened: list[tuple[str, Any]] = []
 
     def open_page(path: Path, **options: Any) -> Any:

@@ -10,14 +10,14 @@ import pytest
 import synthetic
 
 Row = dict[str, Any]
-#: Of the made-up experiment: which host has an address.
+#: The host of each address in the made-up experiment.
 OWNERS = {host["address"]: host["name"] for host in synthetic.HOSTS}
 SITES = {host["name"]: host["site"] for host in synthetic.HOSTS}
 POINT = ["app", "rtt_asked_ms", "rate_asked_mbit_s"]
 
 
 def table(directory: Path, name: str) -> pl.DataFrame:
-    """All rows of one kind of table, with run and host."""
+    """Returns all rows of one kind of table, with run and host."""
     found = [
         pl.read_parquet(path, hive_partitioning=False).with_columns(
             run=pl.lit(path.parts[-3].removeprefix("run=")),
@@ -29,7 +29,7 @@ def table(directory: Path, name: str) -> pl.DataFrame:
 
 
 def counted_runs(directory: Path) -> pl.DataFrame:
-    """The valid runs but warm-up, with what was asked of each."""
+    """Returns the valid runs without warm-up, with the RTT and rate requested."""
     runs = pl.read_parquet(directory / "tables" / "runs.parquet")
     return runs.filter((pl.col("status") == "valid") & ~pl.col("warmup")).select(
         "run",
@@ -42,16 +42,16 @@ def counted_runs(directory: Path) -> pl.DataFrame:
 
 
 def own_flows(directory: Path) -> pl.DataFrame:
-    """Each flow direction once, from the capture of the host that sent it."""
+    """Returns each flow direction once, from the capture of the host that sent it."""
     owner = pl.col("src_ip").replace_strict(OWNERS)
     return table(directory, "flows").filter(owner == pl.col("host"))
 
 
 def shares(values: dict[str, list[float]], at: float) -> tuple[float, float, float]:
-    """Share of all values at or below `at`, and the least and greatest of one run.
+    """Returns the share of all values at or below `at`, and the least and greatest of one run.
 
     Args:
-        values: Of each run.
+        values: The values of each run.
         at: The value of a step.
     """
     at *= 1 + 1e-12  # the same quotient may differ in its last bit
@@ -63,14 +63,14 @@ def shares(values: dict[str, list[float]], at: float) -> tuple[float, float, flo
 def assert_steps(
     rows: pl.DataFrame, column: str, found: pl.DataFrame, keys: list[str], *, step: float = 1.0112
 ) -> None:
-    """The rows of a query are the distribution of `found`, exact at their values.
+    """Asserts that the rows of a query are the distribution of `found`, exact at their values.
 
     Args:
-        rows: With `share`, `share_low`, `share_high`, and `column`, the value.
-        column: Its name; the same in `found`.
+        rows: Rows with `share`, `share_low`, `share_high`, and the value in `column`.
+        column: Name of the value's column, in `rows` and in `found`.
         found: All values with their run.
-        keys: Columns of both whose values tell distributions apart.
-        step: Neighbouring values of one distribution that are closer than this may be one step.
+        keys: Columns of both that identify a distribution.
+        step: Neighbouring values of a distribution within this factor may share a step.
     """
     expected = dict(found.group_by(keys))
     got = dict(rows.group_by(keys))
@@ -85,7 +85,7 @@ def assert_steps(
                 (share, low, high), abs=6e-7
             ), (key, row[column])
             assert row["runs"] == len(values)
-        # no step is left out: each value has one at it, or a little above
+        # no step is missing: each value has a step at it or slightly above
         steps = sorted(frame[column])
         for value in everything:
             above = min(one for one in steps if one >= value * (1 - 1e-12))

@@ -14,10 +14,10 @@ LINK = {"between": ["west", "east"], "rate_bit_s": 1e8, "links": 1}
 RUNS: dict[str, tuple[str | None, float, list[tuple[int, float, int]]]] = {
     "base": (None, 1.0, []),
     "slow": ("at-start", 1.5, [(300, 10.0, 1)]),
-    # before the run, within it, and after its end
+    # changes before the run, within it, and after its end
     "both": ("on-demand", 0.8, [(-50, 100.0, 2), (250, 100.0, 1), (750, 50.0, 3), (2000, 1.0, 1)]),
 }
-#: Wire bytes by bin of 10 ms, there; a tenth comes back.
+#: Wire bytes by bin of 10 ms, one way; a tenth comes back.
 BYTES = {5: 100_000, 40: 50_000, 80: 20_000}
 
 

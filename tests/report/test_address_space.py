@@ -1,4 +1,4 @@
-"""The renderer reserves much address space: where a limit forbids it, that is told."""
+"""The renderer reserves much address space; a limit that forbids it is reported."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ COLUMNS = ("untimed_packets", "times_out_of_range")
 
 
 def experiment(directory: Path, **counts: int) -> Path:
-    """A sender of which bin 7 holds all the packets that have the time of the one before them."""
+    """Makes a sender; all packets that took the time of the one before them are in bin 7."""
     tiny.runs(directory, [{"run": "r", "status": "no record"}])
     last = tiny.T0 + 995 * tiny.MS
     tiny.table(directory, "captures", "r", "pc", [tiny.capture(last_time=last, **counts)])
@@ -41,7 +41,7 @@ def test_no_query_has_a_peak(borrowed: Path) -> None:
     (need,) = warehouse.rows("requirement").to_dicts()
     assert need["is_borrowed"]
     assert need["peak_mbit_s"] is need["p99_mbit_s"] is None
-    # 1.99 MB in the second of the run
+    # 1.99 MB in a run of 1 s
     assert need["mean_mbit_s"] == pytest.approx(15.92, rel=0.001)
     assert warehouse.rows("throughput_cdf").is_empty()
     assert warehouse.rows("monitoring").is_empty()

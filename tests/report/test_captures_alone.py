@@ -1,4 +1,4 @@
-"""Captures of which nothing says that they belong to a sweep: each run stands alone."""
+"""Captures that nothing assigns to a sweep: each run stands alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flowsweep.warehouse import Warehouse, figure_names
 
 MS = tiny.MS
 SERVER = "203.0.113.5"
-#: Words of a sweep, of which such a page has none. In the SQL under the figures they stand.
+#: Words about sweeps, which such a page has only in the SQL under its figures.
 FOREIGN = r"\bsweep|baseline|lightpath|repetition|slowdown|median over the runs|valid run|the sites"
 
 
@@ -31,7 +31,7 @@ def run(
     last: int | None = None,
     **changes: object,
 ) -> None:
-    """A capture that sends to a server: bytes by bin of 10 ms, messages at these ns."""
+    """Writes a capture that sends to a server: bytes by bin of 10 ms, messages at these ns."""
     last = last or tiny.T0 + (max(bins) + 1) * 10 * MS - 1
     size = sum(bins.values())
     facts = {"wire_bytes": size, "dropped_kernel": None, "dropped_interface": None, **changes}
@@ -53,11 +53,11 @@ def run(
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A little client, a busy web server, a laptop that sleeps for a day, and a broken file."""
+    """Makes a small client, a busy web server, a laptop asleep for a day, and a broken file."""
     directory = tmp_path_factory.mktemp("alone")
     names = ("client", "laptop", "web", "torn")
     tiny.runs(directory, [{"run": name, "status": "no record"} for name in names])
-    # 12.7 messages a second, beside a run of 10^5 s
+    # 13 messages a second, beside a run of about 10^5 s
     run(directory, "client", {0: 100, 99: 100}, host="client",
         times=tuple(1_000 * MS * place // 13 for place in range(13)))  # fmt: skip
     run(directory, "laptop", {0: 500, 9: 500, 8_640_000: 400}, host="laptop", own="192.0.2.9",
@@ -74,7 +74,7 @@ def html(experiment: Path) -> str:
 
 
 def extract_text(html: str) -> str:
-    """What a reader sees of the page."""
+    """Returns what a reader sees of the page."""
     shown = re.sub(r"<(script|style|details)\b.*?</\1>", " ", html, flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", shown).split())
 
@@ -102,7 +102,7 @@ def test_no_word_of_a_sweep_is_on_the_page(html: str) -> None:
 
 
 def test_tables_have_no_columns_of_axes(html: str) -> None:
-    """Marks and RDMA have no drawing of their own, and nothing was varied."""
+    """Nothing was varied, so the tables of marks and RDMA begin with the run."""
     for name, first in (("congestion_marks", "from"), ("rdma", "from")):
         (body,) = re.findall(rf'<table[^>]* id="{name}-table".*?</table>', html, re.DOTALL)
         heads = [extract_text(head) for head in re.findall(r"<th\b.*?</th>", body, re.DOTALL)]
@@ -212,7 +212,7 @@ def test_a_long_silence_is_cut_out_of_the_axis_and_reported(experiment: Path, ht
     rows = Warehouse(experiment).rows("throughput_series").to_dicts()
     sent = [row for row in rows if row["run"] == "laptop" and row["direction"] == "out"]
     assert [row["cut_before_s"] for row in sent if row["cut_before_s"]] == [86_399.9]
-    # what is left is drawn bin by bin: 100 ms, and the last one
+    # the rest is drawn bin by bin: the first 100 ms, and the last bin
     assert sum(row["bins"] for row in sent) == 11
     assert sum(row["wire_bytes"] for row in sent) == 1_400
     assert "24 h 0 min cut" in html
@@ -263,7 +263,7 @@ def test_one_that_names_an_axis_makes_a_sweep(tmp_path: Path) -> None:
 
 
 def test_a_host_receives_what_it_sends_to_itself(tmp_path: Path) -> None:
-    """A capture of the loopback interface: totals, series and `show` have both directions."""
+    """In a capture of the loopback interface, totals and series have both directions."""
     tiny.runs(tmp_path, [{"run": "lo", "status": "no record"}])
     tiny.table(tmp_path, "captures", "lo", "pc", [tiny.capture(wire_bytes=500)])
     tiny.table(tmp_path, "flows", "lo", "pc", [
@@ -284,7 +284,7 @@ def test_a_host_receives_what_it_sends_to_itself(tmp_path: Path) -> None:
 def test_drops_are_known_where_the_interface_counted_them(
     at_interface: int | None, is_unknown: bool, tmp_path: Path
 ) -> None:
-    """Files of dumpcap count them there."""
+    """Files of dumpcap have only the interface's count."""
     tiny.runs(tmp_path, [{"run": "a", "status": "no record"}])
     run(tmp_path, "a", {0: 1000, 5: 1000}, dropped_interface=at_interface)
     text = extract_text(page.build(tmp_path).html)

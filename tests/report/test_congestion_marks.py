@@ -1,4 +1,4 @@
-"""Congestion marks in report and `show`: what a capture nearest to the receiver saw of them."""
+"""Congestion marks in report and `show`, as seen by the capture nearest to the receiver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THREAD = Path(__file__).parents[1] / "data" / "threads" / "44-ce-marks.pcap"
 
 
 def directions(marked: int, *, capable: int = 100) -> list[dict[str, object]]:
-    """One connection that sends to the east, which echoes each mark twice."""
+    """Returns a connection that sends to the east, which echoes each of ten marks twice."""
     counts = {"ece_packets": 0, "cwr_packets": 3, "ecn_capable_packets": capable}
     sent = tiny.flow(WEST, EAST, ce_packets=marked, **counts)
     answers = {"src_port": 2000, "dst_port": 1000, "direction": "backward"}

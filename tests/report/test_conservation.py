@@ -19,7 +19,7 @@ LINK = {"from": "west", "to": "east", "received": 100, "delivered": 100, "in_fli
 def conserved(
     directory: Path, link: dict[str, Any], sent: int, arrived: int, **more: Any
 ) -> dict[str, Any]:
-    """The row of a run with one link, whose captures hold so many packets."""
+    """Returns the row of a run with one link, whose captures have so many packets."""
     record = {"emulator": {"links": [LINK | link], **more}}
     tiny.runs(directory, [tiny.run("r", json=json.dumps(record))])
     tiny.table(directory, "flows", "r", "pc1", [tiny.flow(WEST, EAST, packets=sent)])
@@ -78,7 +78,7 @@ def test_frames_that_a_capture_filter_left_out_may_be_those_dropped(tmp_path: Pa
 
 
 def test_nothing_is_reported_of_a_network_without_counters(tmp_path: Path) -> None:
-    """Real machines, or captures of anybody: nobody counted what was dropped between them."""
+    """On real machines, or in anybody's captures, nobody counted the drops in between."""
     record = {"links": [{"between": ["west", "east"]}]}
     tiny.runs(tmp_path, [tiny.run("r", json=json.dumps(record))])
     for host, packets in (("pc1", 100), ("pc3", 90)):

@@ -18,7 +18,7 @@ from flowsweep.warehouse import Warehouse, database_file, figure_names
 
 @pytest.fixture
 def path(one_app: Path, one_app_report: Path) -> Path:
-    """The database beside the report."""
+    """Returns the database beside the report."""
     assert one_app_report.parent == one_app
     return one_app / f"{one_app.name}.duckdb"
 
@@ -73,11 +73,11 @@ def test_from_elsewhere_the_folder_is_reported(one_app: Path, path: Path) -> Non
 
 def test_it_is_recognised_where_a_mark_is_divided(path: Path, tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
-    # one of the five may be divided already
+    # one of the five marks may already be split
     assert content.count(DATABASE_MARK) >= 4
     copy = tmp_path / "copy.duckdb"
     for _ in range(content.count(DATABASE_MARK) - 1):
-        # as across the end of a piece of DuckDB's catalog
+        # as if a block of DuckDB's catalog ended within the mark
         at = content.find(DATABASE_MARK) + 8
         content[at : at + 8] = b"\xff" * 8
         copy.write_bytes(content)

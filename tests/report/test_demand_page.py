@@ -1,4 +1,4 @@
-"""Figures and tables of what crosses between sites and of what the application tells."""
+"""Figures and tables of traffic between sites and of what the application reports."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LONG = "a problem with a name that is much longer than any panel is wide, and go
 
 
 def application(count: int, seconds: float, chance: random.Random) -> dict[str, Any]:
-    """A record with phases, transfers from rank 0, and costs of MPI, of `count` ranks."""
+    """Returns a record with phases, transfers from rank 0, and MPI costs, of `count` ranks."""
     names = (("init", 0.0, 0.2), ("busy", 0.2, 0.7), ("sync", 0.7, 1.0))
     spans = []
     for number in range(24):
@@ -70,7 +70,7 @@ def application(count: int, seconds: float, chance: random.Random) -> dict[str, 
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two applications, one with a long name, on three sites: ranks, rates and latency vary."""
+    """Makes two applications, one with a long name, on three sites: ranks, rates, latency vary."""
     directory = tmp_path_factory.mktemp("demand")
     chance = random.Random(3)
     runs = []
@@ -142,7 +142,7 @@ def test_the_page_has_them_all(experiment: Path) -> None:
 
 def test_the_heat_table_has_a_cell_for_what_was_measured_only(experiment: Path) -> None:
     html = str(transfer_table.draw(context(experiment)))
-    # of each of two applications: the baseline, 3 ranks, 10 Mbit/s, 1 % loss at 16 ms
+    # for each of two applications: the baseline, 3 ranks, 10 Mbit/s, 1 % loss at 16 ms
     assert html.count('class="heat') == 8
     assert html.count("–") == 8  # noqa: RUF001
     assert "16 ms" in html

@@ -15,7 +15,7 @@ from flowsweep import numbers
 if TYPE_CHECKING:
     from flowsweep.warehouse import Warehouse
 
-#: Labels of an axis of the first panel that are seen, with their pixels.
+#: Visible labels on an axis of the first panel, with their pixels.
 LABELS = """(svg, axis) => [...svg.querySelector('.panel').querySelectorAll('.label')]
     .filter((group) => group.getAttribute('visibility') !== 'hidden')
     .flatMap((group) => [...group.children])
@@ -31,7 +31,7 @@ POINTS = """(svg) => [...svg.querySelectorAll('.panel .symbol path[data-tip]')]
 
 @pytest.fixture
 def opened(open_report: Any) -> Iterator[Callable[..., Any]]:
-    """Opens a report with the options given; complaints must stay none."""
+    """Opens a report with the given options; no page may log a complaint."""
     tabs = []
 
     def open_page(path: Path, **options: Any) -> Any:
@@ -53,7 +53,7 @@ def svg(tab: Any, name: str) -> Any:
 
 
 def tip(tab: Any) -> list[str]:
-    """The lines that are shown beside the pointer; none if nothing is."""
+    """Returns the lines shown beside the pointer; none if nothing is shown."""
     found: list[str] = tab.evaluate(TIP)
     return found
 
@@ -73,7 +73,7 @@ def points(tab: Any, name: str) -> list[list[float]]:
 def open_controls(tab: Any, name: str) -> Any:
     figure = tab.locator(f"#figure-{name}")
     figure.locator(".explore summary").click()
-    # They are made behind the click.
+    # The click creates the buttons.
     figure.locator(".explore button", has_text="reset").wait_for()
     return figure
 
@@ -167,7 +167,7 @@ def test_a_drag_zooms_and_a_double_click_resets(
     zoomed = [float(text) for text, *_ in labels(tab, "completion_by_rate", "x")]
     assert len(zoomed) > 1
     assert min(ticks) < min(zoomed) < max(zoomed) < max(ticks)
-    # Along the other axis the drag was short.
+    # Along the other axis, the drag was too short to zoom.
     assert [text for text, *_ in labels(tab, "completion_by_rate", "y")][:1] == ["1"]
     box = picture(tab, "completion_by_rate").bounding_box()
     tab.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
@@ -232,7 +232,7 @@ def test_a_value_lies_in_the_band_that_stands_beside_it(
                 assert low - 0.02 * value <= value <= high + 0.02 * value + 0.01, lines
                 seen += 1
         tab.keyboard.press("ArrowDown")
-    # The baseline's band is always there, that of another curve while the curve is read.
+    # The baseline's band is always drawn, that of another curve only while the curve is read.
     assert seen > 3
     assert shown > 3
 
@@ -249,7 +249,7 @@ def test_nothing_is_read_between_points(opened: Callable[..., Any], one_app_repo
 
 
 def test_bars_have_no_logarithmic_axis(opened: Callable[..., Any], one_app_report: Path) -> None:
-    """The first part of a bar, 0.4 of 2.2 s, looked like most of it."""
+    """On a log axis, the first part of a bar, 0.4 of 2.2 s, would look like most of it."""
     tab = opened(one_app_report)
     for name, has_toggle in (("limits", False), ("completion_by_rtt", True)):
         figure = open_controls(tab, name)
@@ -274,7 +274,7 @@ def test_panels_are_chosen_by_axis_and_direction(
     picture(tab, "throughput_cdf").focus()
     tab.keyboard.press("ArrowRight")
     assert tip(tab)[0] == f"nqueens · {chosen} · in"
-    # The panel beside it, which had the numbers of the shares, is not drawn any more.
+    # The neighbouring panel with the labels of the shares is hidden, so this one has them.
     numbers_seen = seen.locator("text", has_text=re.compile("^(0|25|50|75|100)$"))
     assert numbers_seen.count() >= 5
     axis.select_option("")

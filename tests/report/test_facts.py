@@ -1,4 +1,4 @@
-"""Facts of runs: the same alone and together, made once, and anew where something differs."""
+"""Facts of runs: the same alone and together, made once, and rebuilt where an input differs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FACTS = sorted(path.stem for path in FOLDER.glob("*.sql"))
 
 
 def files(directory: Path) -> dict[str, set[str]]:
-    """Names of the files of each fact."""
+    """Returns the names of the files of each fact."""
     folder = directory / owned.FACTS
     return {path.name: {file.name for file in path.iterdir()} for path in folder.glob("*/")}
 
@@ -80,7 +80,7 @@ def test_a_second_warehouse_opens_what_the_first_one_kept(tmp_path: Path) -> Non
     experiment(tmp_path)
     assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900}
     before = files(tmp_path)
-    # What is read is the fact: the number is another where the file is.
+    # The second warehouse reads the kept file, so a change in it shows.
     (path,) = (tmp_path / owned.FACTS / "host_totals").iterdir()
     more = pl.read_parquet(path).with_columns(pl.col("wire_bytes") + 1)
     more.write_parquet(path, metadata={owned.TABLE_MARK.decode(): "host_totals"})
@@ -124,7 +124,7 @@ def test_a_run_that_was_parsed_anew_and_one_that_is_gone(
     assert sent(tmp_path) == {"r0": 300, "r1": 21, "r2": 900}
     shutil.rmtree(tmp_path / "tables/run=r0")
     assert sent(tmp_path) == {"r1": 21, "r2": 900}
-    # The record of r0 is still there.
+    # r0 still has its row in runs.parquet.
     assert made_of == [(ASKED, ["r1"]), (ASKED, ["r0"])]
 
 
@@ -218,7 +218,7 @@ def test_a_damaged_list_of_parts_is_made_anew(tmp_path: Path, text: str) -> None
 
 
 def record_calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], list[str]]]:
-    """Gets the facts and the runs of which something is made from now on."""
+    """Returns a list that records, from now on, which facts are made of which runs."""
     calls: list[tuple[list[str], list[str]]] = []
     write = Warehouse._write_facts
 

@@ -1,4 +1,4 @@
-"""Facts are a cache: whatever happened to them, the rows are those of the tables."""
+"""Facts are a cache: whatever happens to them, the rows are those of the tables."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def list_of(directory: Path) -> Path:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """Three runs, whose facts are kept."""
+    """Makes three runs whose facts are kept."""
     experiment(tmp_path)
     assert sent(tmp_path) == WHOLE
     assert files(tmp_path)
@@ -100,7 +100,7 @@ def test_odd_values_in_the_list_of_parts_are_made_anew(
 
 
 def nine_parts(directory: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """An experiment whose next run makes a ninth part, with which all are joined."""
+    """Makes an experiment whose ninth part must be rebuilt, after which all parts are joined."""
     many = facts.CLASS_PARTS + 1
     experiment(directory, many)
     with monkeypatch.context() as patch:
@@ -115,7 +115,7 @@ def nine_parts(directory: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, in
 def test_a_file_that_is_damaged_inside_is_joined_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever first asks has read no fact yet when the parts are joined."""
+    """The first query joins the parts before it has read any fact."""
     whole = nine_parts(tmp_path, monkeypatch)
     path = files(tmp_path)[0]
     data = path.read_bytes()
@@ -189,7 +189,7 @@ def test_a_disk_that_is_full_when_a_fact_is_written_costs_no_more_than_time(
     assert files(tmp_path)
 
 
-# Has flowsweep in memory and forks for every folder: to start Python for each takes half a second.
+# Imports flowsweep once and forks for every folder, as starting Python takes half a second.
 KILLED = """\
 import itertools, os, signal, sys
 from pathlib import Path
@@ -227,7 +227,7 @@ def test_who_is_killed_while_parts_are_joined_leaves_what_all_can_read(
         stdout=subprocess.PIPE,
         text=True,
     ) as killed:
-        # Each third: `query, ninth part` of `make trials` is killed at every one.
+        # Every third step; `query, ninth part` of `make trials` is killed at every step.
         for kill in range(1, 200, 3):
             directory = tmp_path / str(kill)
             shutil.copytree(tmp_path / "0", directory)
@@ -247,7 +247,7 @@ def test_who_is_killed_while_parts_are_joined_leaves_what_all_can_read(
 
 
 def database_of(directory: Path) -> Path:
-    """A database with the views of the facts alone, which any program may open."""
+    """Makes a database with only the views of the facts, which any program may open."""
     path = directory / "views.duckdb"
     with duckdb.connect(path) as connection:
         connection.execute("create schema facts")
@@ -258,7 +258,7 @@ def database_of(directory: Path) -> Path:
 
 
 def counted(path: Path) -> dict[str, int]:
-    """Wire bytes by run, as the views of a database give them to who takes no lock."""
+    """Returns the wire bytes by run from the views of a database, read without a lock."""
     with duckdb.connect(path, read_only=True) as connection:
         connection.execute(f"set file_search_path = '{path.parent}'")
         rows = "select run, sum(wire_bytes)::bigint from facts.host_totals group by run"
@@ -266,7 +266,7 @@ def counted(path: Path) -> dict[str, int]:
 
 
 def test_the_views_of_the_database_count_no_run_twice(kept: Path) -> None:
-    """After a run was ingested again, and with files that a killed command left."""
+    """Also after a run was ingested again, and with files that a killed command left."""
     path = database_file.write(Warehouse(kept))
     assert counted(path) == WHOLE
     add_tables(kept, "r1", 7)

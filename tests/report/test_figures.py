@@ -1,4 +1,4 @@
-"""The report and the queries find a figure by its files being there."""
+"""The report and the queries find a figure by its files alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ columns:
 
 @pytest.fixture
 def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the folder, which a test may change."""
+    """Copies the folder, so that a test may change it."""
     copy = tmp_path / "reports"
     shutil.copytree(reports_folder(), copy)
     monkeypatch.setenv("FLOWSWEEP_REPORTS", str(copy))

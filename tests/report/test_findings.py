@@ -23,7 +23,7 @@ AXES = {asked: None for asked, _, _ in points.AXES} | {
 
 
 def point(*shares: float, baseline: bool = False, **changes: Any) -> dict[str, Any]:
-    """A row of `limits` with the shares of its classes but for waits for the other side."""
+    """Returns a row of `limits` with these shares, and without waits for the other side."""
     names = [column for column, *_ in held_senders.CLASSES if column != "wait_share"]
     row = AXES | dict(zip(names, shares, strict=True))
     row |= dict.fromkeys(("wait_share", "wait_peer_share", *held_senders.PATH), 0.0)
@@ -58,7 +58,7 @@ def test_a_network_that_sets_the_pace_at_the_baseline_is_named() -> None:
 
 
 def test_the_application_is_not_named_where_the_link_was_full() -> None:
-    """redis over 5 Mbit/s filled 4.99 of them, and the page said: application 100 %."""
+    """If redis fills 4.99 of 5 Mbit/s, the page must not say: application 100 %."""
     slow = {"rate_mbit_s": 5.0, "rate_asked_mbit_s": 5.0}
     wide = point(1, 0, 0, 0, 0, baseline=True, link_share=0.3)
     rows = frame(wide, point(1, 0, 0, 0, 0, **slow, link_share=0.998))
@@ -101,7 +101,7 @@ def test_of_a_wait_whose_other_side_was_not_captured_the_network_took_that_much_
 
 
 def test_what_udp_carries_is_not_reported_of_the_application() -> None:
-    """A transfer over UDP has a connection of TCP beside it, which is idle."""
+    """A transfer over UDP has an idle TCP connection beside it."""
     most = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.9999),
             point(1, 0, 0, 0, 0, **FAR, udp_share=0.5)]  # fmt: skip
     little = [point(1, 0, 0, 0, 0, baseline=True, udp_share=0.01)]
@@ -232,7 +232,7 @@ def test_all_panels_share_one_legend_with_one_colour_for_each_kind(tmp_path: Pat
     assert scales[0]["domain"] == labels
     assert len(set(scales[0]["range"])) == len(labels)
     drawn = svg.render(figure.chart, "limits")
-    # Once in the legend; what stands beside a bar has a share behind it.
+    # Once in the legend; the labels beside bars end with a share.
     assert [drawn.count(f">{escape(label, quote=False)}<") for label in labels] == [1] * len(labels)
 
 

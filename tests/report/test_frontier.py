@@ -1,4 +1,4 @@
-"""The query `frontier`: lines of equal slowdown on a surface that is known."""
+"""The query `frontier`: lines of equal slowdown on a known surface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RTTS, RATES = (1.0, 4.0, 16.0, 64.0), (100.0, 50.0, 20.0, 5.0)
 
 
 def slowdown(rtt: float, rate: float) -> float:
-    """Bilinear in RTT and 1/rate, so that straight lines between neighbours are exact."""
+    """Returns a slowdown bilinear in RTT and 1/rate: linear interpolation is exact."""
     return 1 + 0.02 * (rtt - 1) + 3 * (1 / rate - 0.01) + 0.1 * (rtt - 1) * (1 / rate - 0.01)
 
 

@@ -1,4 +1,4 @@
-"""Whose capture it is, where nothing says so: `show` and the report guess alike."""
+"""Which host made a capture that does not say so: `show` and the report guess alike."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ BACK = {"direction": "backward"}
 
 
 def exchange(one: str, other: str, connection: int, packets: int = 9) -> list[dict[str, Any]]:
-    """Both directions of a connection."""
+    """Returns both directions of a connection."""
     about = {"packets": packets, "connection": connection}
     return [tiny.flow(one, other, **about), tiny.flow(other, one, **about, **BACK)]
 
 
-#: Flows, and the addresses that are the host's.
+#: Flows, and the host's own addresses.
 CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
-    # Both have as many packets: the one of a private network, not the first by the alphabet.
+    # Both addresses have equally many packets: the private one wins, not the first in order.
     "phone": (
         [tiny.flow(PHONE, SERVER, packets=9), tiny.flow(SERVER, PHONE, packets=90, **BACK)],
         PHONE,
     ),
-    # It is polled by several, and answers none of them.
+    # Several hosts poll an address that never answers: it is not the host's.
     "asked": (
         [
             tiny.flow("10.0.0.1", SILENT, packets=50),
@@ -41,7 +41,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
         ],
         "10.0.0.1",
     ),
-    # Between two public ones it is who opened the connection.
+    # Of two public addresses, the one that opened the connection wins.
     "opened": (
         [
             tiny.flow("30.0.0.1", SERVER, packets=9),
@@ -49,7 +49,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
         ],
         "30.0.0.1",
     ),
-    # The end that acknowledges late is afar, whatever network it is of.
+    # The end that acknowledges late is remote, even if its address is private.
     "near": (
         [
             tiny.flow(PHONE, SERVER, packets=9, rtt_min_ns=10),
@@ -66,7 +66,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
         ],
         SERVER,
     ),
-    # A server: the file marks its answers as its own.
+    # The file marks the server's packets as outgoing.
     "marked": (
         [
             tiny.flow(PHONE, SERVER, packets=9),
@@ -74,7 +74,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
         ],
         SERVER,
     ),
-    # A router sends what others sent; no address is in most of it.
+    # A router's outgoing packets come from other hosts; no address has most of them.
     "forwarded": (
         [
             tiny.flow(PHONE, SERVER, packets=9, outgoing_packets=9),
@@ -82,20 +82,20 @@ CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
         ],
         PHONE,
     ),
-    # Each end of IPv6 is in some of its packets, and one is in all.
+    # One IPv6 address is in both exchanges, the others are in one each.
     "both families": (
         [
             *exchange(PHONE, SERVER, 0),
             *exchange(PHONE, "20.0.0.2", 1),
             *exchange(PHONE6, SERVER6, 2),
             *exchange(PHONE6, OTHER6, 3),
-            # An announcement to all, and what a neighbour says to the router.
+            # A multicast announcement, and a neighbour's exchange with the router.
             tiny.flow("fe80::9", "ff02::fb", packets=50, connection=4),
             *exchange("fe80::9", "fe80::1", 5, packets=1),
         ],
         [PHONE, PHONE6],
     ),
-    # One peer, and no round-trip time: either end of IPv6 may be the host's.
+    # With one IPv6 peer and no RTT, either end may be the host's.
     "a peer alone": (
         [
             *exchange(PHONE, SERVER, 0),
@@ -104,7 +104,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
         ],
         PHONE,
     ),
-    # A mirror of a switch: the busiest of IPv4 need not be that of IPv6.
+    # At a switch's mirror port, the busiest IPv4 and IPv6 addresses may be of two hosts.
     "a network": (
         [
             *exchange(PHONE, SERVER, 0, packets=90),
@@ -114,7 +114,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], str | list[str]]] = {
         ],
         PHONE,
     ),
-    # The IPv6 packets of the network reach the host, and none is its own.
+    # IPv6 packets of the network reach the host, which sends none.
     "announcements": (
         [
             *exchange(PHONE, SERVER, 0),
@@ -178,7 +178,7 @@ def test_no_group_of_hosts_is_taken_for_the_captured_one(tmp_path: Path, group: 
     tiny.table(tmp_path, "flows", "r", "node7", [
         *(tiny.flow(f"192.0.2.{peer}", group, packets=9, src_port=peer) for peer in (7, 8, 9)),
         tiny.flow("192.0.2.8", "192.0.2.7", packets=5),
-        # A unicast address may end so too.
+        # A unicast address may end in .255, too.
         tiny.flow("10.0.0.255", "192.0.2.7", packets=1),
     ])  # fmt: skip
     (host,) = rows(tmp_path, "hosts")
@@ -215,7 +215,7 @@ def test_two_hosts_are_never_one_address(tmp_path: Path, near: bool | None) -> N
 
 
 def test_two_captures_of_one_direction_show_which_end_each_was_made_at(tmp_path: Path) -> None:
-    """Its acknowledgements come soon where it arrives, and late where it was sent."""
+    """Acknowledgements follow the data at once at the receiver, and late at the sender."""
     tiny.runs(tmp_path, [tiny.run("r", hosts=None, baseline=True)])
     ends = {"n7": (EAST, EAST6, 10_000), "n9": (WEST, WEST6, 20 * tiny.MS)}
     for host, (_, _, rtt_ns) in ends.items():

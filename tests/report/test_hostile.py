@@ -1,4 +1,4 @@
-"""Names from captures and run.json are text in the report, whatever they hold."""
+"""Names from captures and run.json are text in the report, whatever they contain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECTIONS = (
     "verdict", "requirement", "sensitivity", "traffic", "wan", "flows", "limits", "messages",
     "transfers", "application", "intervals", "runs", "quality", "provenance",
 )  # fmt: skip
-#: All that a report without any name has; the parser writes them in lower case.
+#: All elements of a report without such names; the parser writes them in lower case.
 ELEMENTS = frozenset({
     "a", "b", "body", "button", "clippath", "code", "defs", "details", "div", "figcaption",
     "figure", "footer", "g", "h1", "h2", "h3", "head", "header", "html", "input", "label", "line",
@@ -38,7 +38,7 @@ ELEMENTS = frozenset({
 
 
 class Reader(HTMLParser):
-    """What a browser makes of a page: its elements, its attributes, its text."""
+    """Collects what a browser makes of a page: its elements, its attributes, its text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ def test_queries_and_notebooks_show_names_as_they_are(hostile_report: Path, comm
     rows = Warehouse(hostile_report.parent).rows("run_table")
     wanted = {f"nqueens{hostile.SWALLOWS}{hostile.CONTROL}"} & set(rows["app"])
     assert wanted
-    # What a notebook shows of a table.
+    # A notebook shows this form of a table.
     shown = Reader()
     shown.feed(rows.select("run", "app", "reason", "compute")._repr_html_())
     assert shown.elements <= {"div", "style", "small", "table", "thead", "tbody", "tr", "th", "td"}

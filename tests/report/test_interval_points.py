@@ -15,13 +15,13 @@ from flowsweep.warehouse import Warehouse
 
 WEST, EAST = "10.77.1.1", "10.77.2.1"
 KEY = ["run", "host", "connection", "direction"]
-#: The one whose grade forbids claims on gaps.
+#: The capture whose grade forbids claims on gaps.
 DAMAGED = {"run": "nqueens-rate_10Mbit-r1", "host": "pc3"}
 
 
 @pytest.fixture(scope="module")
 def gaps(one_app: Path) -> pl.DataFrame:
-    """Buckets of the gaps of flows that cross, where they arrive, with their stream."""
+    """Returns buckets of gaps between the sites, from the receiver's capture, with their stream."""
     flows = table(one_app, "flows").with_columns(
         sender=pl.col("src_ip").replace_strict(OWNERS),
         receiver=pl.col("dst_ip").replace_strict(OWNERS),
@@ -94,11 +94,11 @@ def test_shares_near_a_predicted_place_are_those_of_the_buckets_there(
             )
             for column, which in ((name, inside), (f"{name}_most", touching)):
                 if row["back_to_back_us"] is None and name != "near_rtt_share":
-                    # Bare acknowledgements are no full frames.
+                    # Bare acknowledgements are not full frames.
                     assert (row["stream"], row[column]) == ("replies", None)
                     continue
                 share = own.filter(which)["count"].sum() / own["count"].sum()
-                # rate and RTT are printed with four decimals
+                # rate and RTT are rounded to four decimals
                 assert row[column] == pytest.approx(share, abs=2e-3), (column, row["point"])
 
 

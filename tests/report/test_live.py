@@ -60,7 +60,7 @@ def ready(tab: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def started_tab(new_window: Any, live: Path) -> Any:
-    """The page in a window of its own: to start DuckDB takes four seconds of a core."""
+    """Opens the page in a window of its own, as starting DuckDB takes four seconds of a core."""
     tab = new_window()
     tab.goto(live.as_uri())
     return ready(tab)
@@ -68,7 +68,7 @@ def started_tab(new_window: Any, live: Path) -> Any:
 
 @pytest.fixture
 def live_tab(started_tab: Any) -> Any:
-    """The page, as the tests before left it: they ask, and create nothing."""
+    """Returns the page as earlier tests left it: they query, and create nothing."""
     started_tab.complaints = []
     return started_tab
 
@@ -116,7 +116,7 @@ def test_a_question_that_has_no_answer_says_why(live_tab: Any) -> None:
     ask(live_tab, "-- now one that has\nselect 1 as one;")
     assert rows(live_tab) == [["1"]]
     assert not live_tab.locator("#error").is_visible()
-    # One that would take hours can be stopped, and the tables are there again.
+    # A query that would take hours can be stopped, and the tables are available again.
     live_tab.locator("#sql").fill(
         "select sum(a.range * b.range) from range(1000000) a, range(1000000) b"
     )
@@ -134,7 +134,7 @@ def test_a_text_of_megabytes_is_shown_by_its_begin(live_tab: Any) -> None:
 
 
 class Heard(http.server.SimpleHTTPRequestHandler):
-    """Notes what is live_tab for."""
+    """Records the paths that are requested."""
 
     paths: ClassVar[list[str]] = []
 

@@ -1,4 +1,4 @@
-"""Packets that offloading merged make no peak of a time that is shorter than they take."""
+"""Packets merged by offloading make no peak over less time than they take on the wire."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flowsweep.warehouse import Warehouse
 
 OWN, OTHER = "10.0.0.1", "10.0.0.2"
 SIZE, GAP_MS, COUNT = 65_174, 52, 40
-#: 65,174 bytes each 52 ms.
+#: 65,174 bytes every 52 ms.
 MBIT_S = SIZE * 8 / GAP_MS / 1e3
 
 
@@ -27,7 +27,7 @@ def experiment(
     count: int = COUNT,
     silence_ms: int = 0,
 ) -> Path:
-    """One sender, a packet each 52 ms; a silence before the last ones."""
+    """Makes one sender with a packet every 52 ms, and a silence before the last nine."""
     tiny.runs(directory, [{"run": "r", "status": "no record"}])
     last = tiny.T0 + ((count - 1) * GAP_MS + silence_ms) * tiny.MS
     tiny.table(directory, "captures", "r", "pc", [
@@ -92,7 +92,7 @@ def test_bytes_are_kept(merged: Path) -> None:
 def test_what_a_host_sends_to_itself_takes_no_time_on_a_wire(
     ends: tuple[str, str], tmp_path: Path
 ) -> None:
-    """One merged packet was on the wire; all others of the capture are of the loopback."""
+    """One merged packet was on the wire; all others of the capture were on the loopback."""
     directory = experiment(tmp_path, merged=1)
     folder = directory / "tables/run=r/host=pc"
     tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in ("flows", "throughput")}
@@ -125,7 +125,7 @@ def test_a_silence_is_no_part_of_the_rate_at_which_merged_packets_pass(
     assert merged_packets.find_merged(*tables, [OWN]) == {row[0]: merged_packets.Merged(*row[1:])}
     rows = warehouse.rows("throughput_series").filter(pl.col("direction") == "out")
     assert rows["wire_bytes"].sum() == COUNT * SIZE
-    # The first one behind the silence may have passed in any part of it.
+    # The first packet after the silence may have passed at any time in it.
     assert rows["max_mbit_s"].max() <= MBIT_S * GAP_MS / 50 * 1.001
 
 
@@ -152,7 +152,7 @@ RANKED = ("peak_by_ranks", "throughput_per_core", "peak_prediction")
 
 
 def ranked_and_merged(directory: Path, gap_ms: int) -> Path:
-    """A sweep over the ranks, with a merged packet of 65 kB in so many ms at both hosts."""
+    """Makes a sweep over ranks with a merged packet of 65 kB every `gap_ms` at both hosts."""
     ranked.make(directory)
     for path in (directory / "tables").glob("run=*/host=*"):
         run, host = (part.split("=")[1] for part in path.parts[-2:])
@@ -199,7 +199,7 @@ def test_show_and_report_know_the_same_shortest_bin(merged: Path) -> None:
     }
     found = merged_packets.find_merged(*tables.values(), [OWN])
     assert found == {row[0]: merged_packets.Merged(*row[1:])}
-    # older tables have no largest packet: the mean of a bin stands for it, with its link header
+    # older tables lack the largest packet: a bin's mean, which includes link headers, replaces it
     flows = tables["flows"].drop("largest_packet_bytes")
     old = merged_packets.find_merged(tables["captures"], flows, tables["throughput"], [OWN])
     assert old["out"].shortest_ns == pytest.approx(found["out"].shortest_ns, rel=0.001)

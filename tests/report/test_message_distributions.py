@@ -17,7 +17,7 @@ KEY = ["run", "host", "connection", "direction"]
 
 @pytest.fixture(scope="module")
 def messages(one_app: Path) -> pl.DataFrame:
-    """Messages that cross between the sites, in their sender's capture, within their run's time."""
+    """Returns messages between the sites from their sender's capture, within their run's time."""
     crossing = own_flows(one_app).filter(
         pl.col("src_ip").replace_strict(OWNERS).replace_strict(SITES)
         != pl.col("dst_ip").replace_strict(OWNERS).replace_strict(SITES)
@@ -28,7 +28,7 @@ def messages(one_app: Path) -> pl.DataFrame:
         .join(counted_runs(one_app), on="run")
         .with_columns(first_ns=pl.col("first_time").cast(pl.Int64))
         .filter(pl.col("first_ns").is_between(pl.col("start"), pl.col("end")))
-        # the capture with drops
+        # without the capture that has drops
         .filter((pl.col("run") != "nqueens-rate_10Mbit-r1") | (pl.col("host") != "pc3"))
     )
 
@@ -79,7 +79,7 @@ def test_each_step_has_the_messages_that_began_in_it(
             inside = since.is_between(row["start_s"] - 1e-10, row["start_s"] + 0.01 - 1e-10, "left")
             counts.append(messages.filter(pl.col("run") == run["run"]).filter(inside).height)
         assert (row["runs"], row["messages"]) == (len(counts), sum(counts)), row
-        # The last step of a run holds silence behind it.
+        # The last step of a run includes the silence after it.
         assert row["messages_s"] == pytest.approx(sum(counts) / len(counts) / 0.01, abs=1e-3)
         assert row["messages_s_min"] == pytest.approx(min(counts) / 0.01, abs=1e-3)
         assert row["messages_s_max"] == pytest.approx(max(counts) / 0.01, abs=1e-3)
@@ -105,7 +105,7 @@ def test_steps_of_runs_of_other_lengths_are_added_up(tmp_path: Path) -> None:
                "messages_s_max")  # fmt: skip
     assert busy.select(columns).rows() == [
         (0.0, 2, 4, 400, 20.0, 20.0, 20.0),
-        # what begins at the very end of a run belongs to its last step
+        # a message that begins at the very end of a run belongs to its last step
         (2.9, 2, 3, 300, 15.0, 10.0, 20.0),
         (3.0, 1, 1, 100, 10.0, 10.0, 10.0),
     ]

@@ -15,7 +15,7 @@ WEST, EAST = "10.77.1.1", "10.77.2.1"
 
 
 def with_messages(directory: Path, host: str, sizes: list[int], **changes: Any) -> None:
-    """One flow of pc3 as `host` saw it, with a message of each size, 10 ms apart."""
+    """Writes one flow of pc3 as `host` saw it, with a message of each size, 10 ms apart."""
     tiny.table(directory, "captures", "r", host, [tiny.capture(**changes)])
     tiny.table(directory, "throughput", "r", host, tiny.bins(EAST, WEST, {0: 1}))
     tiny.table(directory, "flows", "r", host, [tiny.flow(EAST, WEST)])
@@ -61,16 +61,16 @@ FAR = {"merged_possible": None, "at_sender": False}
 @pytest.mark.parametrize(
     ("rows", "most", "shares"),
     [
-        # left at once
+        # each was sent at once
         ([(100, WHOLE), (300, WHOLE)], 2, (0, 0)),
-        # 1,000 bytes were queued, and may be ten writes as small as the one that was alone
+        # 1,000 bytes were queued, and may be ten writes as small as the one sent alone
         ([(100, WHOLE), (1000, QUEUED)], 11, (0.5, 0.909091)),
         ([(100, WHOLE), (1001, QUEUED)], 12, (0.5, 0.909173)),
-        # one answer, after another one
+        # an answer that follows an answer is one write
         ([(100, WHOLE | {"evidence": "turn+short"}), (1000, ANSWERED)], 2, (0.5, 0.909091)),
-        # an answer, but something was sent before it
+        # an answer, but the message before it was none
         ([(100, WHOLE), (1000, ANSWERED)], 11, (0.5, 0.909091)),
-        # nothing tells how small a write may be
+        # nothing shows how small a write may be
         ([(1000, QUEUED), (1000, QUEUED)], None, (1, 1)),
         ([(1000, FAR)], None, (1, 1)),
     ],

@@ -21,12 +21,12 @@ BIN_NS = 10_000_000
 
 
 def windows(run: dict[str, int], bins: pl.DataFrame, width: int) -> list[float]:
-    """Mbit/s of each window of a run; the last one holds silence behind it.
+    """Returns Mbit/s of each window of a run; the last one includes the silence after the run.
 
     Args:
-        run: With start and end, ns.
+        run: A run, with start and end in ns.
         bins: Wire bytes by bin of the run.
-        width: Of a window, in bins.
+        width: Width of a window, in bins.
     """
     count = -(-run["end"] // BIN_NS) - run["start"] // BIN_NS
     held = dict(bins.group_by(pl.col("bin") // width).agg(pl.col("wire_bytes").sum()).rows())
@@ -93,7 +93,7 @@ def test_a_burst_disappears_in_a_wide_window(tmp_path: Path) -> None:
 
 
 def test_no_window_shows_more_than_was_sent_in_all(tmp_path: Path) -> None:
-    """A burst in the last 410 ms of 2.41 s, as N Queens has it."""
+    """A burst lies in the last 410 ms of 2.41 s, as N Queens sends it."""
     tiny.runs(tmp_path, [tiny.run("r", baseline=True, end=tiny.T0 + 2_410 * tiny.MS)])
     tiny.table(tmp_path, "captures", "r", "pc3", [tiny.capture()])
     tiny.table(tmp_path, "throughput", "r", "pc3", tiny.bins(EAST, WEST, {235: 125_000}))
@@ -108,7 +108,7 @@ def test_no_window_shows_more_than_was_sent_in_all(tmp_path: Path) -> None:
 
 
 def drawing(directory: Path) -> Context:
-    """The context that a figure of the experiment is drawn from."""
+    """Returns the context from which a figure of the experiment is drawn."""
     warehouse = Warehouse(directory)
     return Context(warehouse, page._series(warehouse, ()))
 
@@ -120,7 +120,7 @@ def test_a_window_that_a_run_does_not_fill_is_not_compared(one_app: Path) -> Non
         pl.col("is_baseline"), pl.col("host") == "pc3", pl.col("window_ms") == 1_000
     )
     peak = rows.sort("peak_mbit_s").row(-1, named=True)
-    # Its runs take some seconds: a minute would hold silence behind them.
+    # The runs take a few seconds: a minute would include the silence after them.
     assert f", median of {peak['runs']} runs: the busiest 10 ms carry" in figure.finding
     assert f"the busiest 1 s only {numbers.estimate(peak['peak_mbit_s'])} Mbit/s" in figure.finding
     assert f"{numbers.share(peak['peak_share'])} of it." in figure.finding

@@ -20,7 +20,7 @@ RTTS = (1, 2, 4, 16)
 
 
 def runs(outcome: str = "latency", better: str = "less", **more: Any) -> list[dict[str, Any]]:
-    """2 ms and the RTT, or what is left of 20."""
+    """Makes runs with an outcome of 2 ms plus the RTT, or 20 minus the RTT if more is better."""
     return [
         tiny.run(
             f"{rtt}-{number}", baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS,
@@ -38,7 +38,7 @@ def runs(outcome: str = "latency", better: str = "less", **more: Any) -> list[di
 def need_rows(
     directory: Path, need: str, rows: list[dict[str, Any]]
 ) -> dict[float, dict[str, Any]]:
-    """The rows of the query, by RTT."""
+    """Returns the rows of the query, by RTT."""
     tiny.runs(directory, rows)
     (directory / "experiment.yaml").write_text(f"need: {need}\ncaptured: .\n")
     found = Warehouse(directory).rows("need").rows(named=True)
@@ -56,7 +56,7 @@ def test_a_limit_holds_where_the_whole_interval_keeps_it(tmp_path: Path) -> None
 
 
 def quantile_of_4(probability: float) -> float:
-    """Of Student's t with 4 degrees of freedom, by its distribution function in closed form."""
+    """Returns a quantile of Student's t with 4 degrees of freedom, from its closed-form CDF."""
     low, high = 0.0, 100.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -67,7 +67,7 @@ def quantile_of_4(probability: float) -> float:
 
 
 def test_the_interval_is_students_of_the_pooled_logarithms(tmp_path: Path) -> None:
-    """All points scatter alike, so that their common variance is each one's own."""
+    """All points scatter alike, so the pooled variance equals that of each point."""
     found = need_rows(tmp_path, '{latency: "< 6 ms"}', runs())
     logs = [math.log(factor) for factor in SCATTER]
     mean = sum(logs) / 3

@@ -69,7 +69,7 @@ def test_show_and_report_count_each_kind(kind: str, tmp_path: Path) -> None:
 
 
 def make_flows(connections: list[dict[str, Any]]) -> pl.DataFrame:
-    """The table `flows` of connections, in two directions where both have packets."""
+    """Makes the table `flows` of connections, with each direction that has packets."""
     rows = [
         tiny.flow(
             *(ends if direction == "forward" else ends[::-1]),

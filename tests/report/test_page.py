@@ -146,7 +146,7 @@ def test_a_page_of_one_hand_recorded_capture_is_built(tmp_path: Path) -> None:
 
 
 def test_a_legend_names_what_is_drawn(tmp_path: Path) -> None:
-    """Two runs without a record: neither a baseline beside them nor runs that are added up."""
+    """Two runs without a record: there is no baseline, and no runs are pooled."""
     tiny.runs(tmp_path, [{"run": run, "status": "no record"} for run in ("a", "b")])
     for run in ("a", "b"):
         tiny.table(tmp_path, "flows", run, "n7", [tiny.flow("192.0.2.7", "192.0.2.9")])
@@ -155,7 +155,7 @@ def test_a_legend_names_what_is_drawn(tmp_path: Path) -> None:
         missing = tiny.capture(dropped_kernel=None, dropped_interface=None)
         tiny.table(tmp_path, "captures", run, "n7", [missing])
     html = page.build(tmp_path).html.replace("\u00a0", " ")
-    # Of flows there are too few for a distribution: only that of the throughput is drawn.
+    # There are too few flows for a distribution: only that of the throughput is drawn.
     assert html.count("Coloured: the run in the title.") == 1
     assert "Solid: the busiest window; dashed" in html
     # The day of captures without a record is that of their first packet.
@@ -189,7 +189,7 @@ def test_a_capture_that_jumps_in_time_is_drawn_and_reported_to_jump(tmp_path: Pa
     assert "a silence is cut out of the axis" in drawn["throughput_series"]
     assert "mine, node7: packets of" in drawn["throughput_series"]
     assert "none for 1,529 days" in drawn["throughput_series"]
-    # 2 messages in 1,529 days, not none.
+    # 2 messages in 1,529 days are not rounded to none.
     rate = Warehouse(tmp_path).rows("message_rate")["messages_s"][0]
     assert rate == pytest.approx(2 / (days * 86_400), rel=0.01)
 
@@ -264,7 +264,7 @@ def test_invalid_runs_are_reported_from_the_tables_alone(tmp_path: Path, command
 
 @pytest.fixture(scope="module")
 def two(two_apps: Path) -> Context:
-    """What the figures of two applications are made from."""
+    """Returns the context of the figures of two applications."""
     warehouse = Warehouse(two_apps)
     return Context(warehouse, page._series(warehouse, ""))
 
@@ -316,7 +316,7 @@ def test_a_name_in_the_verdict_may_break_and_a_number_keeps_its_unit() -> None:
 
 
 def walk(spec: object) -> list[list[dict[str, float]]]:
-    """All inline data of a specification."""
+    """Returns all inline data of a specification."""
     found = []
     if isinstance(spec, dict):
         rows = spec.get("values")
@@ -337,7 +337,7 @@ def test_what_holds_it_back_is_stated_above_the_bars(html: str) -> None:
     finding = re.search(r'<p class="finding">(.*?)</p>\s*<div class="scroll picture">', figure)
     assert finding
     assert finding[1].startswith("At the baseline the application itself set the pace of nqueens")
-    # the made-up law gives it a third at the lowest rate
+    # the made-up tables give the network a third at the lowest rate
     assert "the network held it most at 1.06 ms · 4.99 Mbit/s, for 33 %." in finding[1]
 
 
@@ -380,7 +380,7 @@ def test_runs_that_the_plan_has_no_more_are_in_no_figure_but_named(tmp_path: Pat
     alone = build()
     traffic("old")
     html = build(tiny.run("old", planned=False, rtt_asked_ns=9 * tiny.MS, completion_s=5.0))
-    # Only what names it differs, and the hash of the table of runs.
+    # Only the lines that name the old run differ, and the hash of the table of runs.
     head = r' · <a href="#left-out">1 more left out</a>\n'
     assert len(re.findall(head, html)) == 1
     left_out = re.search(r' *<details id="left-out".*?</details>\n', html, re.DOTALL)

@@ -63,7 +63,7 @@ def test_a_line_has_words_that_all_its_rows_share(words: list[str], labels: list
 
 
 def test_a_line_keeps_the_points_at_which_it_turns() -> None:
-    """Steps below a hundredth of a pixel are a third of the page otherwise."""
+    """Steps below a hundredth of a pixel would be a third of the page."""
     steps = [{"x": x, "y": y} for x, y in enumerate([0.0, 0.0, 1.0, 1.00001, 0.5])]
     line = charts.Chart(steps).mark("line", interpolate="step-after").encode(x="x:Q", y="y:Q")
     text = svg.render(line.properties(width=100, height=100), "steps")

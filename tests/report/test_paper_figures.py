@@ -1,4 +1,4 @@
-"""Figures of the papers: every published value is drawn beside ours, at the paper's own place."""
+"""Figures of the papers: every published value is drawn beside ours, where the paper has it."""
 
 from __future__ import annotations
 

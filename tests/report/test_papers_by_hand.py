@@ -1,4 +1,4 @@
-"""What the papers' items are made of, recomputed by hand from a few runs."""
+"""The values of the papers' items, recomputed by hand from a few runs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ TEN = [
 
 
 def published(directory: Path, paper: str) -> dict[tuple[str, str], tuple[float | None, str]]:
-    """Ours and the verdict, by item and key."""
+    """Returns our value and the verdict, by item and key."""
     (directory / "experiment.yaml").write_text(f"papers: [{paper}]\n")
     rows = Warehouse(directory).rows("published").rows(named=True)
     return {(row["item"], row["key"]): (row["ours"], row["verdict"]) for row in rows}
 
 
 def files_sent(name: str, streams: int, mbit_s: float, **changes: Any) -> dict[str, Any]:
-    """A run of `bulk` in which each stream has three files of 2 s, one second after the other."""
+    """Makes a run of `bulk` in which each stream sends three files of 2 s, begun 1 s apart."""
     application = {
         "problem": {"transport": "lambda"},
         "answer": {"streams": [{"mbit_s": mbit_s}] * streams},
@@ -58,7 +58,7 @@ def test_files_over_several_streams(tmp_path: Path) -> None:
     assert found["cluster", "hosts chicago"][0] == 2
     assert found["saturated", "all"] == (0.92, "same shape")
     assert found["throughput", "cavewave disk_to_disk"][0] == pytest.approx(0.092)
-    # TeraGrid's own rate, where it was swept.
+    # At TeraGrid's own rate, where it was swept.
     assert found["throughput", "teragrid disk_to_disk"][0] == pytest.approx(0.090)
     assert found["comparable", "all"] == (pytest.approx(0.090 / 0.092, abs=1e-4), "same shape")
     assert found["paths", "teragrid link"][0] == pytest.approx(0.096)
@@ -75,7 +75,7 @@ def test_one_stream_is_no_cluster(tmp_path: Path) -> None:
 
 
 def awari(name: str, **changes: Any) -> dict[str, Any]:
-    """A run of two ranks at two sites; rank 0 is busy from 0.1 to 0.2 s and from 0.305 to 0.31."""
+    """Makes a run of two ranks at two sites; rank 0 is busy at 0.1 to 0.2 s and 0.305 to 0.31 s."""
     application = {
         "ranks": [{"rank": rank, "host": host["name"]} for rank, host in enumerate(tiny.HOSTS)],
         "phases": [

@@ -1,4 +1,4 @@
-"""The peak at more ranks, predicted from fewer: tried where it was not fitted."""
+"""The peak at more ranks, predicted from fewer: tested at ranks that were not fitted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flowsweep.analysis import rank_fits
 from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
 
-#: Student's t, 97.5 %, by degrees of freedom: a printed table.
+#: Student's t at 97.5 %, by degrees of freedom, from a printed table.
 T = {2: 4.3027, 4: 2.7764}
 
 
@@ -25,7 +25,7 @@ def test_one_rank_is_not_divided_by(tmp_path: Path) -> None:
 
 
 def test_the_most_ranks_are_predicted_from_the_fewer(tmp_path: Path) -> None:
-    """By hand: runs at 2 and 4 ranks, 1.1 times what goes one way."""
+    """By hand: each prediction uses all fewer ranks; both ways carry 1.1 times one way."""
     rows = Warehouse(ranked.make(tmp_path)).rows("peak_prediction").rows(named=True)
     found = {row["ranks"]: row for row in rows}
     assert [(row["ranks"], row["is_tried"], row["from_ranks"]) for row in rows] == [
@@ -48,12 +48,12 @@ def test_the_most_ranks_are_predicted_from_the_fewer(tmp_path: Path) -> None:
     )
     assert most["is_within"] is True
     assert (most["lightpaths_measured"], found[32]["lightpaths_predicted"]) == (1, 4)
-    assert found[4]["low_mbit_s"] is None  # one run is behind it
+    assert found[4]["low_mbit_s"] is None  # it rests on one run
     assert found[16]["measured_mbit_s"] is None
 
 
 def test_a_peak_that_does_not_grow_with_the_ranks_is_outside(tmp_path: Path) -> None:
-    """The property removed: eight ranks send as much as four."""
+    """Eight ranks send only as much as four."""
     runs = ((8, 5.0), (8, 5.1), (4, 10.0), (4, 10.1), (2, 10.2), (2, 9.9))
     rows = Warehouse(ranked.make(tmp_path, runs)).rows("peak_prediction").rows(named=True)
     (most,) = (row for row in rows if row["ranks"] == 8)
@@ -62,7 +62,7 @@ def test_a_peak_that_does_not_grow_with_the_ranks_is_outside(tmp_path: Path) -> 
 
 
 def test_nothing_between_the_sites_is_predicted_as_nothing(tmp_path: Path) -> None:
-    """By how much the prediction is off is 0 over 0, and not told."""
+    """The error of the prediction would be 0 / 0, so it is null."""
     runs = ((8, 0.0), (4, 0.0), (2, 0.0))
     rows = Warehouse(ranked.make(tmp_path, runs)).rows("peak_prediction").rows(named=True)
     (most,) = (row for row in rows if row["ranks"] == 8)
@@ -72,7 +72,7 @@ def test_nothing_between_the_sites_is_predicted_as_nothing(tmp_path: Path) -> No
 
 
 def test_nine_in_ten_further_runs_and_more_lie_within() -> None:
-    """The band holds what it says: one further run of each of 2,000 sweeps of known spread."""
+    """The band contains one further run in 95 % of 2,000 sweeps of known spread."""
     random = np.random.default_rng(2009)
     inside = []
     for _ in range(2000):

@@ -14,7 +14,7 @@ import tiny
 
 from flowsweep.render import page
 
-#: Collects what the policy forbade, from before the first element on.
+#: Collects what the policy forbids, starting before the first element.
 WATCH = """() => {
     window.forbidden = [];
     document.addEventListener("securitypolicyviolation", (event) =>
@@ -29,14 +29,14 @@ def report(full: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of one run without captures."""
+    """Writes a report of one run without captures."""
     folder = tmp_path_factory.mktemp("small")
     return page.write(tiny.runs(folder, [tiny.run("a", baseline=True)]))[0]
 
 
 @pytest.fixture
 def server() -> Iterator[Any]:
-    """A server that keeps the paths that it was asked for."""
+    """Runs a server that records the requested paths."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -143,7 +143,7 @@ def test_what_gets_into_the_page_does_not_run_or_fetch(
     assert tab.evaluate("window.hit") is None
     assert server.asked == []
     assert any("Content Security Policy" in complaint for complaint in tab.complaints)
-    # The same does run or fetch where the policy is taken out: the test can fail.
+    # Without the policy, the same code runs or fetches: the test can fail.
     open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html, count=1)
     assert open_page != html
     altered.write_text(open_page.replace("<header>", f"<header>{injected}", 1), encoding="utf-8")

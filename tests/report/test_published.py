@@ -1,4 +1,4 @@
-"""What papers state beside ours: each verdict follows from its rule, and from nothing else."""
+"""Papers' values beside ours: each verdict follows from its rule, and from nothing else."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ ASIDE = {"set": 1.0, "denied": 1.0, "smaller": 2.4, "low": 10.4, "middle": 10.0,
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The rows of `published` where a made-up paper and ours say this and that."""
+    """Returns a function that judges given values of ours by a made-up paper."""
     reports = tmp_path / "reports"
     shutil.copytree(reports_folder(), reports)
     monkeypatch.setenv("FLOWSWEEP_REPORTS", str(reports))
@@ -115,7 +115,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_each_rule_gives_its_verdict(made: Any) -> None:
     assert made(OURS, FIGURE) == {
-        "x a": "not reproduced",  # a tenth, and the reference of the others
+        "x a": "not reproduced",  # a tenth of the published value; the others refer to it
         "x b": "same shape",  # 2.05 times the first, where 2 is published
         "x c": "reproduced",  # 10 % more than published
         "y a": "not reproduced",
@@ -126,9 +126,9 @@ def test_each_rule_gives_its_verdict(made: Any) -> None:
         "first": "same shape",
         "second": "same shape",
         "scaled": "reproduced",
-        "set": "set-up",  # which would be reproduced
+        "set": "set-up",  # would be reproduced if it were judged
         "denied": "the paper contradicts itself: it is 2 elsewhere",
-        "smaller": "same shape",  # 2.4 of the 2 that a fiftieth is
+        "smaller": "same shape",  # 2.4, where a fiftieth of the published value is 2
         "low": "same shape",  # 4 % on the wrong side of the middle, which is a tie
         "middle": "same shape",
         "high": "same shape",
@@ -173,7 +173,7 @@ def test_a_value_that_leaves_its_rule_loses_its_verdict(
     [
         ("smaller", 2.6, {"smaller"}),
         ("smaller", 1.4, {"smaller"}),
-        # Those two alone stand the wrong way round.
+        # Only these two are in the wrong order.
         ("low", 10.6, {"low", "middle"}),
         ("high", 9.0, {"low", "middle", "high"}),
     ],
@@ -225,10 +225,10 @@ def test_a_file_that_cannot_be_read_stops_no_query(tmp_path: Path) -> None:
 
 
 def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
-    """Recomputed by hand: UKLight's cells from the times that the runs tell."""
+    """Recomputed by hand: UKLight's cells from the times that the runs report."""
     warehouse = Warehouse(full)
     rows = {(row["item"], row["key"]): row for row in warehouse.rows("published").rows(named=True)}
-    times = {  # told._pingpong
+    times = {  # full_records._pingpong
         (size, loss, latency): size / 4 * seconds
         for latency, seconds, loss in ((0, 0.7, 0), (2, 0.9, 0), (4, 1.0, 0), (4, 3.0, 1))
         for size in (4, 16)
@@ -244,7 +244,7 @@ def test_ours_is_what_the_query_that_is_named_says(full: Path) -> None:
             if ours:
                 assert row["ratio"] == pytest.approx(ours / stated, abs=1e-4)
                 off = abs(ours / stated - 1)
-                if (size, loss) == (4, 0):  # chosen on this row
+                if (size, loss) == (4, 0):  # the set-up was chosen on this row
                     assert row["verdict"] == "fitted"
                 else:
                     assert (row["verdict"] == "reproduced") == (off <= 0.1), row
@@ -260,7 +260,7 @@ PAPERS = [path.parent.name for path in content.papers()]
 def test_every_paper_has_all_its_rows_whatever_was_run(
     experiment: list[made_runs.Run], apps: list[str]
 ) -> None:
-    """Applications by their names, with problems, traffic and records that are not theirs."""
+    """The applications have the papers' names, but other problems, traffic and records."""
     renamed = [
         dataclasses.replace(run, app=app) for run, app in zip(experiment, apps, strict=False)
     ]
@@ -272,7 +272,7 @@ def test_every_paper_has_all_its_rows_whatever_was_run(
 
 @pytest.fixture(scope="module")
 def two_problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One program at two problems, each with a baseline and traffic between the sites."""
+    """Makes one program at two problems, each with a baseline and traffic between the sites."""
     apps = [
         dataclasses.replace(synthetic.NQUEENS, name=f"problem-{n}", problem={"n": n})
         for n in (1, 2)
@@ -287,14 +287,14 @@ def two_problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_paper_has_all_its_rows_of_an_application_with_two_problems(
     two_problems: Path, app: str
 ) -> None:
-    """The whole experiments have second sizes of their problems; the paper has one value."""
+    """The whole experiments run two sizes of a problem, where the paper has one value."""
     runs = two_problems / "tables" / "runs.parquet"
     pl.read_parquet(runs).with_columns(app=pl.lit(app)).write_parquet(runs)
     _has_all_rows(two_problems)
 
 
 def _has_all_rows(directory: Path) -> None:
-    """Every value that a paper states has one row, whatever is beside it."""
+    """Asserts that every value that a paper states has one row, and no claim is contradicted."""
     warehouse = Warehouse(directory)
     rows = warehouse.rows("published")
     assert rows.height == sum(len(cells(path.parent)) for path in content.papers())

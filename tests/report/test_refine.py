@@ -21,7 +21,7 @@ def threshold(axis: str = "rtt", level: float = 1.1, **changes: Any) -> dict[str
 
 
 def points(*asked: float, axis: str = "rtt", off: float = 0.06) -> list[dict[str, Any]]:
-    """What was asked for; measured a little above it."""
+    """Returns points at the requested values, measured a little above them."""
     return [LINE | {"axis": axis, "x_asked": value, "x": value + off} for value in asked]
 
 

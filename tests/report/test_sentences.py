@@ -28,22 +28,22 @@ from flowsweep.render.figure import Context, Figure
 from flowsweep.render.sections import Section, sections
 from flowsweep.warehouse import Warehouse, figure_names
 
-#: How often each conditional sentence was printed, and not, where its figure was drawn.
+#: By conditional sentence: whether it was printed, and whether not, where its figure was drawn.
 SEEN: dict[tuple[str, str], set[bool]] = defaultdict(set)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _distributions_of_few() -> Iterator[None]:
-    """Made-up runs have a handful of flows, of which a report draws no distribution."""
+    """Draws distributions of any size, as made-up runs have only a handful of flows."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(distributions, "LEAST_VALUES", 1)
         yield
 
 
 def captions(directory: Path, are_rendered: bool = True) -> Iterator[tuple[Asked, str, str]]:
-    """The tables, and each figure's query and caption; of some experiments figures are rendered."""
+    """Yields the tables, and each figure's query and caption; may render the figures."""
     warehouse = Warehouse(directory)
-    # As a report does: else each question would first look whether the tables are still the same.
+    # As in a report: else each query would first check whether the tables have changed.
     with warehouse.reading():
         warehouse.keep_facts()
         context = Context(warehouse, page._series(warehouse, ""))
@@ -67,7 +67,7 @@ def _worded(section: Section, context: Context) -> Iterator[tuple[str, str]]:
 
 
 def read(asked: Asked, query: str, caption: str) -> set[str]:
-    """The patterns of the sentences of a caption, each of which must be known and true."""
+    """Returns the patterns of a caption's sentences, each of which must be known and true."""
     found, at = set(), 0
     known = [one for one in SENTENCES if one.query == query]
     while at < len(caption):
@@ -90,7 +90,7 @@ def check(directory: Path, are_rendered: bool = True) -> Asked | None:
     """Checks all sentences of an experiment.
 
     Returns:
-        Its tables; None if no figure has a caption.
+        The experiment's tables; None if no figure has a caption.
     """
     asked = None
     for asked, query, caption in captions(directory, are_rendered):
@@ -150,7 +150,7 @@ def test_sentences_are_true_of_several_buffers(tmp_path: Path) -> None:
 
 
 def test_sentences_are_true_of_applications_that_share_a_path(tmp_path: Path) -> None:
-    """One run alone, with transfers, and one beside which another application ran."""
+    """One run is alone, and another application ran beside the other one."""
     [alone] = made.large()
     both = [replace(alone, axes={**alone.axes, "beside_app": name}) for name in (None, "other")]
     check(made.write(tmp_path, both))
@@ -169,7 +169,7 @@ def test_sentences_are_true_of_udp_beside_tcp(tmp_path: Path) -> None:
 def test_sentences_are_true_of_pairs_of_rtt_and_rate(
     tmp_path: Path, slower: float, rates: tuple[float | None, ...]
 ) -> None:
-    """One sweep is slower behind some of the pairs, and has a rate without a limit."""
+    """One sweep gets slower with the RTT, and has a rate without a limit."""
     check(tiny.runs(tmp_path, [
         tiny.run(
             f"{rtt}-{rate}", baseline=(rtt, rate) == (1, 100), completion_s=8 + slower * rtt,
@@ -238,7 +238,7 @@ def test_sentences_are_true_of_random_experiments(experiment: list[made.Run]) ->
 
 
 def test_every_condition_was_met_and_not_met() -> None:
-    """Runs behind those above, which meet them."""
+    """Runs after the tests above, which meet the conditions."""
     if not SEEN:
         pytest.skip("the tests that print the sentences did not run")
     sentences: list[Sentence] = [one for one in SENTENCES if one.due]

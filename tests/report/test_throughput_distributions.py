@@ -21,12 +21,12 @@ def rows(warehouse: Warehouse) -> pl.DataFrame:
 
 
 def binned(directory: Path, sent: pl.DataFrame, width: int) -> pl.DataFrame:
-    """Mbit/s of every bin of every run and series, empty ones included.
+    """Returns Mbit/s of every bin of every run and series, empty bins included.
 
     Args:
         directory: The experiment.
         sent: Bins with run, `series` and wire_bytes.
-        width: Of a bin, in bins of the tables.
+        width: Width of a bin, in bins of the tables.
     """
     found = []
     for run in counted_runs(directory).iter_rows(named=True):

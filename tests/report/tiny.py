@@ -17,7 +17,7 @@ HOSTS = [
 
 
 def run(name: str, **changes: Any) -> dict[str, Any]:
-    """A row of `runs`: valid, at 1 ms and 100 Mbit/s, 100 bins of 10 ms long."""
+    """Returns a row of `runs`: valid, at 1 ms and 100 Mbit/s, 100 bins of 10 ms long."""
     row: dict[str, Any] = {
         "run": name,
         "experiment": "tiny",
@@ -41,7 +41,7 @@ def run(name: str, **changes: Any) -> dict[str, Any]:
 
 
 def runs(directory: Path, rows: list[dict[str, Any]]) -> Path:
-    """Writes tables/runs.parquet; the schema is what the rows have."""
+    """Writes tables/runs.parquet with the columns of the rows."""
     tables = directory / "tables"
     tables.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows, infer_schema_length=None)
@@ -51,7 +51,7 @@ def runs(directory: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def table(directory: Path, name: str, run: str, host: str, rows: list[dict[str, Any]]) -> None:
-    """Writes one Hive partition; what is called as a time is one, in ns since 1970."""
+    """Writes one Hive partition; columns named like times become times, in ns since 1970."""
     path = directory / "tables" / f"run={run}" / f"host={host}" / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows, infer_schema_length=None)
@@ -61,7 +61,7 @@ def table(directory: Path, name: str, run: str, host: str, rows: list[dict[str, 
 
 
 def capture(**changes: Any) -> dict[str, Any]:
-    """A row of `captures` without fault."""
+    """Returns a row of `captures` without faults."""
     row = {
         "file": "x.pcap", "interface": "eth0", "snaplen": 96, "packets": 10_000,
         "wire_bytes": 1_000_000, "first_time": T0, "last_time": T0 + 1_000 * MS,
@@ -72,7 +72,7 @@ def capture(**changes: Any) -> dict[str, Any]:
 
 
 def flow(src: str, dst: str, **changes: Any) -> dict[str, Any]:
-    """A row of `flows`: TCP from SYN to FIN."""
+    """Returns a row of `flows`: TCP from SYN to FIN."""
     row = {
         "connection": 0, "direction": "forward", "protocol": "tcp",
         "src_ip": src, "src_port": 1000, "dst_ip": dst, "dst_port": 2000,
@@ -83,7 +83,7 @@ def flow(src: str, dst: str, **changes: Any) -> dict[str, Any]:
 
 
 def graded_flow(src: str, dst: str, **changes: Any) -> dict[str, Any]:
-    """A row of `flows` with all columns that a grade depends on."""
+    """Returns a row of `flows` with all columns that a grade depends on."""
     columns = {
         "ip_bytes": 9_500, "syn_packets": 1, "rst_packets": 0, "vlan": None, "tunnel": None,
         "tunnel_id": None, "retransmitted_packets": 0, "retransmitted_bytes": 0,
@@ -93,7 +93,7 @@ def graded_flow(src: str, dst: str, **changes: Any) -> dict[str, Any]:
 
 
 def queue_pair(src: str, dst: str, **changes: Any) -> dict[str, Any]:
-    """A row of `rdma`: three messages without loss."""
+    """Returns a row of `rdma`: three messages without loss."""
     row = {
         "connection": 0, "src_ip": src, "dst_ip": dst, "destination_qp": 17, "service": "rc",
         "first_time": T0, "last_time": T0, "packets": 10, "payload_bytes": 9_000,
@@ -106,7 +106,7 @@ def queue_pair(src: str, dst: str, **changes: Any) -> dict[str, Any]:
 
 
 def message(size: int, **changes: Any) -> dict[str, Any]:
-    """A row of `messages`: one packet of `size` bytes of the connection that `flow` makes."""
+    """Returns a row of `messages`: one packet of `size` bytes on the connection of `flow`."""
     row = {
         "connection": 0, "direction": "forward", "first_time": T0, "last_time": T0,
         "bytes": size, "packets": 1, "gap_before_ns": None, "evidence": "turn+short",
@@ -123,10 +123,10 @@ def sent(
     story: str,
     error_ns: int | None = MS // 2,
 ) -> None:
-    """Writes the matched tables of packets from one host to another, a letter each.
+    """Writes the matched tables of packets from one host to another, one letter per packet.
 
     a: it arrived, after 1 ms and one more for each packet before it; x: a quarter of it was lost;
-    ?: that is not known. Delays may be wrong by `error_ns`; None: the clocks do not tell them.
+    ?: its fate is unknown. Delays may be off by `error_ns`; with None they are unknown.
     """
     fates = {"a": "delivered", "x": "lost", "?": "unknown"}
     packets = [
@@ -152,7 +152,7 @@ def sent(
 
 
 def bins(src: str, dst: str, sizes: dict[int, int]) -> list[dict[str, Any]]:
-    """Rows of `throughput`: wire bytes by number of the 10 ms bin since T0."""
+    """Returns rows of `throughput`: wire bytes by number of the 10 ms bin since T0."""
     return [
         {
             "bin_start": T0 + number * 10 * MS, "bin_ns": 10 * MS, "src_ip": src, "dst_ip": dst,

@@ -1,8 +1,8 @@
 """Every sentence under a figure of the report, with the condition under which it is true.
 
-The conditions are asked of the tables, not of the code that prints the sentences. `holds` must
-be true wherever a sentence is printed, with what its pattern found; `due` tells where it must be
-printed, if it is not always.
+The conditions are checked against the tables, not the code that prints the sentences. `holds`
+must be true wherever a sentence is printed, given the match of its pattern; `due`, if present,
+says whether it must be printed.
 """
 
 from sentences.asked import Asked, Sentence

@@ -1,4 +1,4 @@
-"""The tables that a condition is asked of, and one sentence with its condition."""
+"""The tables against which conditions are checked, and one sentence with its condition."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Asked:
     warehouse: Warehouse
 
     def one(self, sql: str) -> Any:
-        """The first value of a query."""
+        """Returns the first value of a query."""
         return self.warehouse.select(sql).row(0)[0]
 
     def yes(self, sql: str) -> bool:
-        """Whether there are such rows."""
+        """Whether a `from` clause has rows."""
         return bool(self.one(f"select count(*) > 0 from {sql}"))
 
     def rows(self, name: str) -> Any:
-        """The rows of a query."""
+        """Returns the rows of a query."""
         return self.warehouse.rows(name)
 
 
@@ -47,15 +47,15 @@ class Sentence:
 
 
 def always(query: str, *patterns: str) -> list[Sentence]:
-    """Sentences that say how a figure is made; they are true of any data."""
+    """Returns sentences that say how a figure is made; they are true of any data."""
     return [Sentence(query, pattern) for pattern in patterns]
 
 
 def counts(sql: str) -> Check:
-    """The first number that is printed is the answer of a query."""
+    """Returns a check that the first printed number is the result of a query."""
     return lambda asked, match: match[1] == numbers.count(asked.one(sql))
 
 
 VALID = "(select run from runs where is_valid and is_alone and not is_warmup)"
-#: Runs that figures of traffic leave out, as their captures hold two applications.
+#: Runs that figures of traffic leave out, as their captures contain two applications.
 SHARED = "runs where is_valid and not is_warmup and not is_alone"

@@ -12,7 +12,7 @@ from sentences.asked import Asked, Check, N, Sentence, always
 
 
 def _per_point(query: str) -> Check:
-    """The least and most runs of a point, and their sum."""
+    """Returns a check of the least and most runs of a point, and of the number of all runs."""
 
     def holds(asked: Asked, match: re.Match[str]) -> bool:
         used = asked.rows(query)["runs_used"]
@@ -66,7 +66,7 @@ def _completion(axis: str, line: str) -> list[Sentence]:
 
 
 def _on_lines(asked: Asked) -> Any:
-    """The points on lines of numbers, which the figure of all axes draws."""
+    """Returns the points on numeric axes, which the figure of all axes draws."""
     rows = asked.rows("completion")
     return rows.filter(rows["kind"] == "number")
 

@@ -18,7 +18,7 @@ CENSORED = "(coalesce(start, '') <> 'syn' or coalesce(\"end\", '') not in ('fin'
 
 
 def _distribution(query: str) -> list[Sentence]:
-    """Sentences under families of curves, and under small multiples where no axis was varied."""
+    """Returns sentences under families of curves, or small multiples where no axis was varied."""
     return [
         Sentence(query, r"One curve per point of the axis, its runs pooled\.", _is_family),
         Sentence(query, r"Grey band: range of the baseline's runs\.",
@@ -44,7 +44,7 @@ def _is_family(asked: Asked, _: object = None) -> bool:
 
 
 def _is_drawn(asked: Asked, match: re.Match[str]) -> bool:
-    """Whether there are runs that stand alone, runs that differ, and points beside the baseline."""
+    """Whether the named parts exist: runs that stand alone, several runs, points to compare."""
     alone = asked.yes("pool_runs where alone is not null")
     points = asked.one("select count(distinct point) from pool_runs")
     return (
@@ -55,7 +55,7 @@ def _is_drawn(asked: Asked, match: re.Match[str]) -> bool:
 
 
 def _has_several(query: str) -> Callable[[Asked], bool]:
-    """Whether something in the rows is of several runs."""
+    """Returns a check whether any row of the query is from several runs."""
     return lambda asked: bool(asked.rows(query)["runs"].max() > 1)
 
 

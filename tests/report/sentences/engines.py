@@ -10,14 +10,14 @@ from sentences.asked import Asked, Check, N, Sentence, always
 
 
 def _both_have(quantity: str) -> Check:
-    """Both engines have values of the quantity."""
+    """Returns a check that both engines have values of the quantity."""
     return lambda asked, _match: (
         asked.rows("engines").filter(quantity=quantity)["engine"].n_unique() == 2
     )
 
 
 def _flow_values(asked: Asked, match: re.Match[str]) -> bool:
-    """The numbers of flow durations are those of both tables at the hosts that both have read."""
+    """Whether the counts of flow durations are those of both tables at hosts both engines read."""
     hosts = "(run, host) in (select (run, host) from agreements) and run in (select run from shown_runs)"
     ours = asked.one(f"select count(*) from stg_flows where {hosts}")
     zeeks = asked.one(f"select count(*) from stg_zeek_flows where {hosts}")

@@ -42,7 +42,7 @@ def _messages(asked: Asked, match: re.Match[str]) -> bool:
 
 
 def _may_be_more(asked: Asked) -> list[bool]:
-    """Whether there may be more than a tenth more messages, for each point."""
+    """For each point, whether there may be over a tenth more messages than were seen."""
     rows = asked.rows("message_rate").select("messages_s_most", "messages_s")
     return [most is None or most > 1.1 * seen for most, seen in rows.iter_rows()]
 
@@ -65,7 +65,7 @@ def _predicted(asked: Asked) -> bool:
 
 
 def _drawn_flows(asked: Asked) -> Any:
-    """The rows of `flow_sizes` that its figure draws."""
+    """Returns the rows of `flow_sizes` that its figure draws."""
     shown = asked.warehouse.select("select run from shown_runs")
     return asked.rows("flow_sizes").join(shown, on="run", how="semi")
 

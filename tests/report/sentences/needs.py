@@ -38,7 +38,7 @@ def _most_held(asked: Asked) -> float | None:
 
 
 def _drawn_thresholds(asked: Asked) -> list[dict[str, Any]]:
-    """Those with the socket buffer of an application's baseline."""
+    """Returns the thresholds with the socket buffer of their application's baseline."""
     baselines = asked.warehouse.select("select app, problem, buffer_bytes from baselines")
     keys = ["app", "problem", "buffer_bytes"]
     return asked.rows("thresholds").join(baselines, on=keys, nulls_equal=True).rows(named=True)  # type: ignore[no-any-return]
@@ -57,7 +57,7 @@ def _has_interval_drawn(asked: Asked) -> bool:
 
 
 def _has_interval_around_a_mark(asked: Asked) -> bool:
-    """Whether one is drawn that is not the whole range tried."""
+    """Whether an interval is drawn that is not the whole range tried."""
     return any(
         _is_known(row)
         and (row["low"], row["high"]) != (None, None)
@@ -113,7 +113,7 @@ NEEDS = [
 
 
 def _in_plane(asked: Asked, kind: str, *, drawn: bool) -> int:
-    """How many rows of `frontier` of a kind have a place on logarithmic axes, or have none."""
+    """Counts the rows of `frontier` of a kind that have a place on log axes, or that have none."""
     return sum(
         ((row["rtt_ms"] or 0) > 0 and (row["rate_mbit_s"] or 0) > 0) == drawn
         for row in asked.rows("frontier").rows(named=True)

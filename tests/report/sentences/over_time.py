@@ -31,7 +31,7 @@ def _outside(query: str) -> Callable[[Asked], bool]:
 
 
 def _peaks(asked: Asked) -> list[tuple[float, float]]:
-    """Lower and higher peak of the two directions of each application."""
+    """Returns the lower and the higher peak of the two directions of each application."""
     rows = asked.rows("throughput_series").filter(WITHIN)
     return [
         (min(peaks), max(peaks))
@@ -61,7 +61,7 @@ def _guessed_hosts(asked: Asked) -> bool:
 
 
 def _has_both_families(asked: Asked) -> bool:
-    """Whether a host that is drawn has an address of each version of IP."""
+    """Whether a host that is drawn has an IPv4 and an IPv6 address."""
     return bool(asked.one(
         "select count(*) from hosts inner join shown_hosts using (run, host)"
         " where run in (select run from shown_runs) and len(addresses) > 1"
@@ -69,7 +69,7 @@ def _has_both_families(asked: Asked) -> bool:
 
 
 def _is_arbitrary(asked: Asked) -> bool:
-    """Whether nothing tells a host that is drawn from another one."""
+    """Whether nothing distinguishes a host that is drawn from another host."""
     return bool(asked.one(
         "select count(*) from hosts inner join shown_hosts using (run, host)"
         " where run in (select run from shown_runs) and is_arbitrary"
@@ -102,7 +102,7 @@ SERIES = [
     Sentence("throughput_series", r"Scales differ .+?\.", _scales, due=_differ),
     *traffic("throughput_series"),
     *always("throughput_series", r"Wire bytes with link header\.",
-             # a clock that jumped is told in the words of the grade
+             # a clock that jumped is reported in the words of the grade
              r"\S+, \S+: .*?jump.*?\."),
     Sentence("throughput_cdf", rf"Share of (.+?) bins at or below a rate: ({N}) bins? of the host in "
              r"the figure above, at all points\.",
@@ -115,7 +115,7 @@ SERIES = [
 
 
 def _changing(asked: Asked, without: str = "") -> set[str]:
-    """The runs of the figure whose links change while they run."""
+    """Returns the runs of the figure whose links change while they run."""
     found = asked.warehouse.select(
         "select run from link_stretches group by run, site_a, site_b having count(*) > 1"
     )
@@ -129,7 +129,7 @@ def _named_change(asked: Asked, match: re.Match[str]) -> bool:
 
 
 def _unplaced(asked: Asked) -> float:
-    """The share of the bytes of runs with sites that have an end at no known one."""
+    """Returns the share of bytes, in runs with sites, with an end at no known site."""
     return float(
         asked.one(f"""
             select coalesce(

@@ -11,7 +11,7 @@ QUERY = "paper_figures"
 
 
 def _shown(asked: Asked) -> pl.DataFrame:
-    """Rows of the panels in which something is ours."""
+    """Returns the rows of the panels that have a value of ours."""
     is_here = pl.col("ours").is_not_null().any().over("paper", "item", "panel")
     return asked.rows(QUERY).filter(is_here)
 

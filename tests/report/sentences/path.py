@@ -1,4 +1,4 @@
-"""Sentences under the figures of what crosses between the sites, along the axes of the sweep."""
+"""Sentences under the figures of traffic between the sites, along the axes of the sweep."""
 # ruff: noqa: E501 - sentences stand as they are printed
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sentences.asked import Asked, N, Sentence, always
 
 
 def _on_lines(asked: Asked) -> DataFrame:
-    """Rows on axes of numbers, without lines of the baseline alone."""
+    """Returns the rows on numeric axes, without lines that have only one point."""
     rows: DataFrame = asked.rows("path_throughput").filter(col("kind") == "number")
     line = ["app", "problem", "axis", "unit"]
     return rows.filter(col("point").n_unique().over(line) > 1)
@@ -28,7 +28,7 @@ def _reaches_link(asked: Asked) -> bool:
 
 
 def _marks(asked: Asked) -> DataFrame:
-    """Rows that have a place in the figure of bytes in flight."""
+    """Returns the rows that have a place in the figure of bytes in flight."""
     rows: DataFrame = asked.rows("bytes_in_flight")
     known = rows.filter(col("bdp_bytes") > 0)
     sizes = [*known["bdp_bytes"], *known["in_flight_bytes"]]

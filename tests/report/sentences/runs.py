@@ -9,7 +9,7 @@ from sentences.asked import SHARED, VALID, Asked, N, Sentence, counts
 
 
 def drawn_runs(asked: Asked, match: re.Match[str]) -> bool:
-    """Each reason is true of each run that it is given for."""
+    """Whether each reason is true of each run that it is given for."""
     for part in match[1].split("; "):
         reason, _, names = part.rpartition(": ")
         for run in names.split(", "):
@@ -35,7 +35,7 @@ def _is_drawn_because(asked: Asked, run: str, reason: str) -> bool:
         f" where is_used and is_baseline)) from runs where run = '{run}'"
     )
     if reason == "the baseline run nearest to the median completion time":
-        # one of grade D is drawn only where there is no other
+        # a run of grade D is drawn only where there is no other
         others = (
             ""
             if asked.yes(f"{grade_d} as bad where run = '{run}'")
@@ -67,7 +67,7 @@ LEFT_OUT = (
 
 
 def left_out(allows: str) -> Sentence:
-    """Captures of runs that count whose grade forbids a claim."""
+    """Returns the sentence on captures of valid runs whose grade forbids a claim."""
     forbidden = f"captures where not {allows} and run in {VALID}"
 
     def holds(asked: Asked, match: re.Match[str]) -> bool:
@@ -81,7 +81,7 @@ def left_out(allows: str) -> Sentence:
 
 
 def accompanied(query: str) -> Sentence:
-    """Valid runs beside which another application ran."""
+    """Returns the sentence on valid runs beside which another application ran."""
     return Sentence(
         query,
         rf"Left out: ({N}) runs? beside another application, (?:whose captures|the captures of "
@@ -92,7 +92,7 @@ def accompanied(query: str) -> Sentence:
 
 
 def traffic(query: str) -> list[Sentence]:
-    """Sentences about the grades of the captures behind some traffic."""
+    """Returns the sentences about the grades of the captures behind a query's traffic."""
     return [
         Sentence(query, r"Unreliable: .*?of grade D\.",
                  lambda asked, _: asked.yes("captures where grade = 'D'")),
@@ -103,7 +103,7 @@ def traffic(query: str) -> list[Sentence]:
 
 
 def tcp_alone(query: str) -> Sentence:
-    """UDP's share of the payload at the points of a query; adds_up recounts it from the flows."""
+    """Returns the sentence on UDP's share of payload; adds_up recounts it from the flows."""
 
     def shares(asked: Asked) -> list[float]:
         return asked.rows(query)["udp_share"].drop_nulls().to_list()  # type: ignore[no-any-return]
