@@ -17,7 +17,7 @@ DATA = Path(__file__).parent / "data"
 #: The folder of the set in use.
 PCAPS = Path(os.environ.get("FLOWSWEEP_PCAPS") or DATA).resolve()
 IS_LARGE = DATA.resolve() != PCAPS
-#: What Zeek 8.0.10 wrote of each capture: a folder per capture.
+#: Zeek 8.0.10's logs of each capture: a folder per capture.
 ZEEK_LOGS = PCAPS / "oracle" / "zeek-8.0.10"
 
 Row = dict[str, str]
@@ -29,13 +29,13 @@ if not (PCAPS / "oracle" / "files.csv").is_file():
 
 
 def by_size(small: Some, large: Some) -> Some:
-    """What holds of the set in use: limits are as great as the set allows."""
+    """Returns the value for the set in use, as limits are as strict as the set allows."""
     return large if IS_LARGE else small
 
 
 @cache
 def rows(name: str) -> list[Row]:
-    """The rows of a table of the set, which may be packed."""
+    """Returns the rows of a table of the set, which may be compressed by gzip."""
     path = PCAPS / name
     if path.suffix == ".gz":
         with gzip.open(path, "rt", newline="", encoding="utf-8") as file:

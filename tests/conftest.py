@@ -1,4 +1,4 @@
-"""What several subjects need: the checkout, its commands, and what this machine can do."""
+"""Fixtures for all tests: the checkout, its commands, and the abilities of this machine."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from typing import Any, Self
 import forks
 import pytest
 
-# A shell that starts the tests in the background, and nohup, ignore these; what the tests start
-# would ignore them too.
+# A shell that starts the tests in the background, or nohup, ignores these signals, and processes
+# that the tests start would inherit that.
 for _number, _handler in (
     (signal.SIGINT, signal.default_int_handler),
     (signal.SIGHUP, signal.SIG_DFL),
@@ -28,32 +28,32 @@ for _number, _handler in (
 ):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _handler)
-# pytest-xdist sets it for its workers; commands fit what they print to it.
+# pytest-xdist sets it for its workers, and commands would fit their output to it.
 os.environ.pop("COLUMNS", None)
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 SLEEP_S = 0.005
-# From here on a machine counts as disturbed. On a quiet one with two cores were measured, with a
-# testbed up: 2 to 8 ms, 2 to 11 %, 0 to 0.1 %; four ranks that compute wait for each other in 24 to
-# 47 %, and are measured again too.
+# Above these values a machine counts as disturbed. A quiet one with two cores and a testbed up has
+# 2 to 8 ms, 2 to 11 % and 0 to 0.1 %. Four ranks that compute wait for cores in 24 to 47 % of the
+# time, so they are measured again, too.
 LATE_WAKING_S = 0.010
 WAITING_SHARE = 0.20
 STOLEN_SHARE = 0.01
 # Longest wait for a disturbance to end before another try.
 WAIT_S = 30.0
-# With so much taken away in every try, what was measured says nothing of the program.
+# With this share of the cores stolen in every try, a measurement says nothing about the program.
 UNUSABLE_SHARE = 0.10
 
 
-#: Folders whose tests take turns at the testbed of this machine, start a cluster, or have networks
-#: of their own. They mostly wait, so that each line of turns goes beside other tests, the longest
-#: first.
+#: Folders whose tests share the testbed of this machine, start a cluster, or have networks of their
+#: own, by the line in which they run one after another. They mostly wait, so each line runs beside
+#: other tests, the longest line first.
 TURNS = {
     "testbed": "testbed", "workflow": "testbed", "workloads": "testbed", "cluster": "cluster",
     "capture": "laboratory", "emulator": "laboratory",
 }  # fmt: skip
-#: Files of these folders that need no testbed, as they analyse captures that are there: its line of
-#: turns is the longest by far, and they stand in none.
+#: Files of these folders that need no testbed, as they analyse existing captures. They are in no
+#: line, because that of the testbed is the longest by far.
 WITHOUT_TESTBED = (
     "tests/workflow/test_captured.py",
     "tests/workflow/test_names.py",
@@ -61,7 +61,7 @@ WITHOUT_TESTBED = (
     "tests/workflow/test_container.py",
     "tests/workflow/test_logs.py",
 )
-#: Files that take longest, begun behind the lines: at the end each would keep one core only.
+#: The slowest files, begun right after the lines: at the end, each would keep only one core busy.
 LONGEST = (
     "tests/runs/test_watch.py",
     "tests/report/test_adds_up.py",
@@ -76,15 +76,15 @@ LONGEST = (
 
 
 def _line_of(path: str) -> str:
-    """The tests that one process runs together: a line of turns, or a file."""
+    """Returns the group of tests that one process runs: a line of turns, or a file."""
     _, folder, *_ = Path(path).parts
     return path if path in WITHOUT_TESTBED else TURNS.get(folder, path)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that measure, which run alone; brings what takes longest to the front."""
+    """Marks the tests that measure, which run alone, and moves the longest tests to the front."""
     for item in items:
-        # Also through a fixture that measures for several tests.
+        # Also finds tests that use a fixture which measures for several tests.
         if "measurement" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.measured)
         if item.nodeid.startswith(WITHOUT_TESTBED):
@@ -110,7 +110,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 class Disturbance:
-    """What the machine withheld while this is entered, counted by the kernel and by a sleeper.
+    """CPU time that the machine withheld within a `with` block, by the kernel and by a sleeper.
 
     `waiting`: share of the time in which something had to wait for a core; `stolen`: share of the
     cores' time that went to other virtual machines; `late_s`: the latest waking of a thread that
@@ -142,7 +142,7 @@ class Disturbance:
 
     @staticmethod
     def _counters() -> tuple[float, float, int, int]:
-        """Seconds, and since the start of the machine: waited for cores, ticks, ticks stolen."""
+        """Returns the time and, since boot, seconds waited for cores, ticks and stolen ticks."""
         pressure = Path("/proc/pressure/cpu")
         waited = 0
         if pressure.exists():
@@ -165,7 +165,7 @@ class Disturbance:
 
 
 class Measurement:
-    """Something measured that depends on time: measured again while the machine is disturbed."""
+    """A measurement that depends on time: repeated while the machine is disturbed."""
 
     def __init__(self, measure: Callable[[], Any]) -> None:
         self._measure = measure
@@ -176,10 +176,10 @@ class Measurement:
             self.value = self._measure()
 
     def holds(self, check: Callable[[Any], None], tries: int = 4) -> None:
-        """`check` asserts of the value what must hold; all that failed is told.
+        """Checks the value, and up to `tries` values in all while the machine is disturbed.
 
-        If it does not, and the machine was disturbed, of another one: of so many in all. Where
-        other virtual machines had a tenth of the cores each time, the test is skipped.
+        `check` asserts what must hold; if no value passes, the error lists all failures. If other
+        virtual machines took a tenth of the cores in every try, the test is skipped.
         """
         failures, stolen = [], []
         while True:
@@ -199,7 +199,7 @@ class Measurement:
 
     @staticmethod
     def _wait() -> None:
-        """For the disturbance to end; some do not."""
+        """Waits for the disturbance to end, but no longer than `WAIT_S`."""
         until = time.monotonic() + WAIT_S
         while time.monotonic() < until:
             with Disturbance() as disturbance:
@@ -208,12 +208,12 @@ class Measurement:
                 return
 
 
-#: Longer than anything takes that a test waits for, on a machine that is busy otherwise.
+#: Longer than any wait of a test takes, even on a busy machine.
 PATIENCE_S = 120.0
 
 
 def wait_until(holds: Callable[[], bool], what: str) -> None:
-    """Returns once `holds()` is true; fails, saying `what` was waited for, where it never is."""
+    """Returns once `holds()` is true; fails after `PATIENCE_S`, naming `what` it waited for."""
     end = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > end:
@@ -223,19 +223,19 @@ def wait_until(holds: Callable[[], bool], what: str) -> None:
 
 @pytest.fixture(scope="session")
 def until() -> Callable[[Callable[[], bool], str], None]:
-    """Waits for a condition, however long that takes."""
+    """Returns a function that waits for a condition, up to `PATIENCE_S`."""
     return wait_until
 
 
 @pytest.fixture(scope="session")
 def measurement() -> type[Measurement]:
-    """Measures what depends on time."""
+    """Returns the class for measurements that depend on time."""
     return Measurement
 
 
 @functools.cache
 def _namespaces_fault() -> str | None:
-    """Why network namespaces cannot be made here, or None."""
+    """Returns why network namespaces cannot be made here, or None."""
     if shutil.which("unshare") is None:
         return "no `unshare`"
     result = subprocess.run(
@@ -249,7 +249,7 @@ def _namespaces_fault() -> str | None:
 
 @pytest.fixture(scope="session")
 def namespaces() -> None:
-    """Skips, with the reason, where network namespaces are forbidden."""
+    """Skips the test, with the reason, where network namespaces cannot be made."""
     fault = _namespaces_fault()
     if fault is not None:
         pytest.skip(f"no network namespaces here: {fault}")
@@ -257,7 +257,7 @@ def namespaces() -> None:
 
 @pytest.fixture(scope="session")
 def passable() -> Callable[[Path], None]:
-    """Lets every user pass through a test's folder and pytest's own above it."""
+    """Lets every user enter a test's folder and pytest's folders above it."""
 
     def allow(folder: Path) -> None:
         for above in [folder, *folder.parents]:
@@ -270,7 +270,7 @@ def passable() -> Callable[[Path], None]:
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The checkout."""
+    """Returns the root of the checkout."""
     return ROOT
 
 
@@ -296,7 +296,7 @@ def command():
 
 @pytest.fixture(scope="session")
 def once(request, tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """Has a folder made by the first process of this session that asks; each gets a copy."""
+    """Makes a folder in the first process of this session that asks for it; each gets a copy."""
     base = tmp_path_factory.getbasetemp()
     session = base.parent if hasattr(request.config, "workerinput") else base
 
@@ -315,7 +315,7 @@ def once(request, tmp_path_factory) -> Callable[[str, Callable[[Path], object]],
 
 @pytest.fixture(scope="session")
 def captured_demo(command, root, once) -> Path:
-    """Results of the captured demo, analysed once; needs no namespaces."""
+    """Returns the results of the captured demo, analysed once; needs no namespaces."""
 
     def analyse(folder: Path) -> None:
         folder.mkdir(parents=True)

@@ -1,8 +1,8 @@
-"""Starts a program of .venv/bin by a fork of a process that has its modules in memory.
+"""Runs a program of .venv/bin by forking a process that has already imported its modules.
 
-To start Python and import what a query or Snakemake needs takes longer than most of what tests ask
-of them. A fork has a process of its own, with the words, folder, environment and pipes of a start:
-only the imports are done. Each process of the tests has one such server for each program.
+Starting Python and importing what a query or Snakemake needs takes longer than most of the work
+that tests give them. A fork is a process of its own, with the arguments, folder, environment and
+pipes of a normal start, and saves only the imports. Each test process has one server per program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MODULES = {
     ),
     "snakemake": ("snakemake.cli", "snakemake.workflow", "snakemake.dag", "flowsweep.workflow"),
 }
-#: Variables that are read where Python starts begin so.
+#: Prefixes of variables that Python or a library reads at its start.
 AT_START = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "POLARS_", "OMP_", "OPENBLAS_")
 
 
@@ -45,7 +45,7 @@ def run(
     data: bytes | None = None,
     timeout: float | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end, as `subprocess.run` does that captures its output as text."""
+    """Runs a program to its end, like `subprocess.run` with its output captured as text."""
     arguments = [str(BIN / program), *map(str, words)]
     line, environment = _server(program)
     if environment != _at_start():
@@ -72,7 +72,7 @@ def _wait(
     data: bytes | None,
     timeout: float | None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Feeds and reads a program until it has ended."""
+    """Writes the input and reads the output of a program until it has ended."""
     with line, ThreadPoolExecutor() as pool:
         fed = pool.submit(_write, ends[0], data)
         out, err = (pool.submit(_read, end) for end in ends[1:])
@@ -83,7 +83,7 @@ def _wait(
         except TimeoutError:
             os.kill(number, signal.SIGKILL)
             line.settimeout(None)
-            line.recv(64)  # else the server would tell nobody of its end
+            line.recv(64)  # otherwise the server would send the exit code to a closed socket
             raise subprocess.TimeoutExpired(words, timeout or 0) from None
         fed.result()
         return subprocess.CompletedProcess(words, status, out.result(), err.result())
@@ -92,7 +92,7 @@ def _wait(
 def _begin(
     server: socket.socket, request: dict[str, object], has_data: bool
 ) -> tuple[list[int], socket.socket]:
-    """Asks for a program: our ends of its pipes, and the line on which its end is told."""
+    """Requests a program; returns our ends of its pipes, and the socket that reports its end."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     given, fed = os.pipe() if has_data else (os.dup(0), os.open(os.devnull, os.O_WRONLY))
     (read_out, out), (read_err, err) = os.pipe(), os.pipe()
@@ -114,7 +114,7 @@ def _write(end: int, data: bytes | None) -> None:
     try:
         with open(end, "wb") as pipe:
             pipe.write(data or b"")
-    except BrokenPipeError:  # it did not read all
+    except BrokenPipeError:  # the program did not read all its input
         pass
 
 
@@ -124,7 +124,7 @@ def _at_start() -> dict[str, str]:
 
 @functools.cache
 def _server(program: str) -> tuple[socket.socket, dict[str, str]]:
-    """The line to the server of a program, and what it found in the environment at its start."""
+    """Starts the server of a program; returns the socket to it and its `AT_START` variables."""
     ours, theirs = socket.socketpair()
     words = [sys.executable, __file__, program, str(theirs.fileno())]
     process = subprocess.Popen(words, pass_fds=[theirs.fileno()])
@@ -139,8 +139,8 @@ def _server(program: str) -> tuple[socket.socket, dict[str, str]]:
 
 
 def _serve(program: str, line: socket.socket) -> None:
-    """Forks for each request. Returns in the process that is to be the program."""
-    # The folder of the program, as in a start of it, and not that of this file.
+    """Forks for each request; returns only in the fork, which then runs the program."""
+    # The folder of the program, as in a normal start, and not that of this file.
     sys.path[0] = str(BIN)
     plugins = [one.name for one in iter_modules() if one.name.startswith(f"{program}_")]
     for name in (*MODULES[program], *plugins):
@@ -149,7 +149,7 @@ def _serve(program: str, line: socket.socket) -> None:
     while True:
         size, ends, *_ = socket.recv_fds(line, 32, 4)
         if not size:
-            os._exit(0)  # without a word of what DuckDB leaks at the end of an interpreter
+            os._exit(0)  # skips the interpreter's end, where DuckDB would report leaks
         length, _, text = size.partition(b"{")
         whole = b"{" + text if text else b""
         while len(whole) < int(length):
@@ -167,7 +167,7 @@ def _serve(program: str, line: socket.socket) -> None:
 
 
 def _tell(status: socket.socket, process: int) -> None:
-    """Sends the number of a process, and its exit code once it has ended."""
+    """Sends the ID of a process, and its exit code once it has ended."""
     with status:
         status.send(str(process).encode())
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
@@ -175,7 +175,7 @@ def _tell(status: socket.socket, process: int) -> None:
 
 
 def _become(request: dict, ends: list[int]) -> None:
-    """Takes on what a started process has of its own."""
+    """Sets the pipes, folder, environment and arguments of the requested process."""
     for number, end in enumerate(ends):
         os.dup2(end, number)
         os.close(end)

@@ -1,4 +1,4 @@
-"""Rates of the slowest links between hosts, from the fates of packets, path by path."""
+"""The rate of the slowest link on each path between hosts, from the fates of packets."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 if TYPE_CHECKING:
     import polars as pl
 
-#: Packets behind the first of a train, and how long half of the trains must last, in ns.
+#: Packets after the first of a train, and the duration in ns that half of the trains must have.
 TRAINS = {1: 20_000, 8: 400_000, 64: 400_000, 512: 400_000}
-#: Pairs that last so long need no longer trains that agree.
+#: Pairs of at least this duration need no longer trains to confirm them.
 SLOW_NS = 1_000_000
 ETHERNET_HEADER = 14
 FEWEST = 30
@@ -23,7 +23,7 @@ def find_rate(packets: pl.DataFrame) -> float | None:
     """Finds the most frequent rate of the trains of a path, in Mbit/s.
 
     Args:
-        packets: Fates of what one host sent to another, in the order of its capture.
+        packets: Fates of the packets from one host to another, in the order of its capture.
     """
     is_delivered = (packets["fate"] == "delivered").to_numpy()
     lost = np.cumsum(~is_delivered)[is_delivered]
@@ -58,7 +58,7 @@ def find_rate(packets: pl.DataFrame) -> float | None:
 
 
 def _most_frequent(rates: np.ndarray, took: np.ndarray) -> list[tuple[float, float]]:
-    """Medians of rate and duration in the two neighbouring sixteenths of an octave with most."""
+    """Returns medians of rate and duration in the fullest two adjacent 1/16 octaves, if any."""
     places = np.array([math.floor(math.log2(rate) * 16) for rate in rates])
     counts = Counter(places.tolist())
     both = {place: counts[place] + counts[place + 1] for place in counts}

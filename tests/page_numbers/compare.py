@@ -1,4 +1,4 @@
-"""The rows of a page against rows that were worked out anew."""
+"""Compares the rows of a page with recomputed rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-#: Two ways to sum the same doubles differ by less.
+#: Sums of the same doubles in different order differ by less.
 RELATIVE = 1e-9
 
 
@@ -23,8 +23,8 @@ class Expected:
 
     Attributes:
         rows: All of them, as exact as doubles are.
-        order: Columns that put both sides in the same order.
-        decimals: To how many decimals the query rounds a column; others are exact.
+        order: Columns that sort both sides alike.
+        decimals: Number of decimals to which the query rounds a column; others are exact.
         figures: Columns that keep four decimals, or as many as show three figures.
     """
 
@@ -34,7 +34,7 @@ class Expected:
     figures: frozenset[str] = frozenset()
 
     def tolerance(self, column: str, value: float) -> float:
-        """How far a row's value may be from `value`: half of its last decimal."""
+        """Returns how far a row's value may be from `value`: half of its last decimal."""
         exact = RELATIVE * abs(value)
         if column in self.figures:
             size = math.floor(math.log10(abs(value))) if value else 0
@@ -46,11 +46,11 @@ class Expected:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was found of one query.
+    """The result of comparing one query.
 
     Attributes:
         faults: What differs, in words.
-        missing: Columns of the query that were not worked out.
+        missing: Columns of the query that were not recomputed.
         numbers: How many numbers agree.
     """
 
@@ -60,7 +60,7 @@ class Comparison:
 
 
 def page_rows(html: str) -> list[pl.DataFrame]:
-    """The data of each figure and table of a page, in its order."""
+    """Returns the data of each figure and table of a page, in the page's order."""
     found = re.findall(r'<script type="application/gzip">(.*?)</script>', html)
     unpacked = [gzip.decompress(base64.b64decode(packed)) for packed in found]
     return [pl.read_csv(io.BytesIO(rows), infer_schema_length=None) for rows in unpacked]

@@ -1,4 +1,4 @@
-"""What crosses the wide-area link: over time, by core, and how many lightpaths it needs."""
+"""Traffic over the wide-area link: over time, per core, and the lightpaths it needs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Way = tuple[str, str]
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
-    """The rows of `wan_throughput`, `throughput_per_core` and `lightpaths`."""
+    """Returns the rows of `wan_throughput`, `throughput_per_core` and `lightpaths`."""
     by_run: dict[str, dict[Way, np.ndarray]] = {}
     for key, bins in bin_bytes(raw):
         if key["direction"] == "between":
@@ -29,14 +29,14 @@ def recompute(raw: Raw) -> dict[str, Expected]:
 
 
 def _windows(bins: np.ndarray) -> np.ndarray:
-    """Mbit/s over the step that ends with each bin."""
+    """Returns Mbit/s over the step that ends with each bin."""
     summed = np.concatenate([[0.0], np.cumsum(bins)])
     ends = np.arange(1, len(summed))
     return (summed[ends] - summed[np.maximum(ends - STEP_BINS, 0)]) * 8e3 / (STEP_BINS * BIN_NS)
 
 
 def _quantile(rates: np.ndarray, share: float) -> float:
-    """The rate that is exceeded for at most 1 - share of the time."""
+    """Returns the rate that is exceeded for at most 1 - share of the time."""
     ordered = np.sort(rates)[::-1]
     total = len(rates) * BIN_NS
     above = total - math.ceil(total * share - 0.001)
@@ -114,7 +114,7 @@ def _over_time(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
 
 
 def _by_core(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
-    """Mean and peak rate of a site, or of all together, by the rank."""
+    """Returns mean and peak rate per rank, of each site and of all sites together."""
     found = []
     for run, ways in by_run.items():
         record = raw.records[run]
@@ -151,7 +151,7 @@ def _by_core(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
 
 
 def _lightpaths(raw: Raw, by_run: dict[str, dict[Way, np.ndarray]]) -> Expected:
-    """How many lightpaths of the baseline's rate are enough for which share of the time."""
+    """Returns the share of time for which each number of baseline lightpaths is enough."""
     assert not any("links" in record for record in raw.records.values())
     lightpath = raw.runs.filter("is_baseline")["rate_asked_mbit_s"][0]
     rows = []

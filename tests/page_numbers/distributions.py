@@ -1,4 +1,4 @@
-"""Values to the steps of their distribution, by counting."""
+"""Turns values into the steps of their distribution, by counting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-#: Values of one step: 64 steps to the octave; a value of 0 has its own.
+#: Steps per octave; the value 0 has a step of its own.
 PER_OCTAVE = 64
 
 
@@ -19,19 +19,19 @@ def steps(
     unit: float = 1,
     has_zero: bool = False,
 ) -> pl.DataFrame:
-    """The distribution at the largest value of each step.
+    """Returns the distribution at the largest value of each step.
 
     Args:
         values: `run`, the keys, and `column`: one row per value.
-        keys: Columns whose values tell distributions apart.
-        column: The value's name.
-        unit: What the values are multiplied with before they are put in steps.
+        keys: Columns that identify a distribution.
+        column: Name of the value's column.
+        unit: Factor for the values before they are put into steps.
         has_zero: Whether 0 has a step even where no value is 0.
 
     Returns:
         The keys, `column`, `share` of the values at or below it, `share_low` and `share_high` (the
-        least and the greatest of one run), `runs`, `in_step` and `of_all` (counts), and `run`, the
-        run where there is one.
+        least and the greatest of one run), `runs`, `in_step` and `of_all` (counts), and `run`,
+        where only one run has values.
     """
     step = ((pl.col(column) * unit).log(2) * PER_OCTAVE - 1e-9).ceil()
     step = pl.when(pl.col(column) > 0).then(step).otherwise(-1e5)
@@ -62,7 +62,7 @@ def steps(
 
 
 def quantile(values: pl.Series, share: float) -> float:
-    """The least value at or below which so many of all values lie."""
+    """Returns the least value at or below which this share of all values lies."""
     ordered = np.sort(values.to_numpy())
     return float(ordered[int(np.ceil(len(ordered) * share - 1e-9)) - 1])
 

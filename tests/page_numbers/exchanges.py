@@ -1,4 +1,4 @@
-"""Messages to their rates, sizes and answers, and packets to the gaps between them."""
+"""Rates, sizes and answers of messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONNECTION = ["run", "host", "connection", "direction"]
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
-    """The rows of `message_rate`, `message_sizes`, `message_rate_series` and `think_times`."""
+    """Returns the rows of `message_rate`, `message_sizes`, `message_rate_series`, `think_times`."""
     return {
         "message_rate": _rates(raw),
         "message_sizes": _sizes(raw),
@@ -29,7 +29,7 @@ def recompute(raw: Raw) -> dict[str, Expected]:
 def _rates(raw: Raw) -> Expected:
     evidence = pl.col("evidence").str.split("+")
     messages = raw.table("messages").sort("first_time", "last_time", maintain_order=True)
-    # between two answers lies one write; else as many as the smallest sure one fits in
+    # a turn after a turn is one write; else at most as many as the smallest sure one fits in
     is_turn = evidence.list.contains("turn")
     is_single = is_turn & is_turn.shift(1, fill_value=True).over(CONNECTION)
     sure = pl.col("bytes").filter(~pl.col("merged_possible")).min().over(CONNECTION)
@@ -100,7 +100,7 @@ def _sizes(raw: Raw) -> Expected:
 
 
 def _series(raw: Raw) -> Expected:
-    """Messages by the step in which they began: of 10 ms, as all runs last 1 to 10 s."""
+    """Counts messages by the step in which they began: 10 ms, as all runs last 1 to 10 s."""
     length = pl.col("work_end_ns") - pl.col("work_start_ns")
     runs = raw.runs.select("run", "point", length=length)
     assert runs["length"].is_between(10**9, 10**10).all()
@@ -147,8 +147,7 @@ def _series(raw: Raw) -> Expected:
 
 
 def _answers(raw: Raw) -> Expected:
-    """From the end of a message to the start of the answer, at the host that answers and at that
-    which asked."""
+    """Returns times from a message to its answer, at the answering and at the asking host."""
     one = ["run", "host", "connection"]
     messages = raw.table("messages").sort("first_time", "last_time", "direction")
     messages = messages.with_columns(
@@ -169,7 +168,7 @@ def _answers(raw: Raw) -> Expected:
     )  # fmt: skip
     keys = ["point", "side", "direction"]
     rows = steps(turns.filter(pl.col("time_s") >= 0), keys, "time_s")
-    # of runs that have an answer there
+    # messages that crossed each other have a negative time
     crossed = turns.group_by(keys).agg(crossed=(pl.col("time_s") < 0).sum())
     rows = rows.rename({"in_step": "answers", "of_all": "of_answers"}).join(crossed, on=keys)
     return Expected(rows.join(raw.points, on="point"), [*keys, "time_s"], POINT_DECIMALS | SHARES)

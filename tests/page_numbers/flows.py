@@ -1,4 +1,4 @@
-"""Flows to their sizes, durations and rates, what limits them, and the totals of each point."""
+"""Sizes, durations and rates of flows, what limits them, and the totals of each point."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARES = {"share": 6, "share_low": 6, "share_high": 6}
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
-    """The rows of `flow_sizes`, `flow_durations`, `flow_rates`, `limits` and `totals`."""
+    """Returns the rows of `flow_sizes`, `flow_durations`, `flow_rates`, `limits` and `totals`."""
     flows = valued(raw)
     return {
         "flow_durations": _steps(raw, flows, "duration_s"),
@@ -28,7 +28,7 @@ def recompute(raw: Raw) -> dict[str, Expected]:
 
 
 def valued(raw: Raw) -> pl.DataFrame:
-    """Each flow direction with its point and values; all of the demo's are seen whole."""
+    """Returns each flow direction with its point and values; the demo has only complete flows."""
     assert set(raw.sent["start"]) == {"syn"}
     assert set(raw.sent["end"]) <= {"fin", "rst"}
     return raw.sent.join(raw.runs.select("run", "point"), on="run").with_columns(
@@ -47,7 +47,7 @@ def _steps(raw: Raw, flows: pl.DataFrame, column: str) -> Expected:
 
 
 def _sizes(raw: Raw, flows: pl.DataFrame) -> Expected:
-    """One row per flow: the share of flows that are at most so large, at its own size."""
+    """Returns one row per flow, with the share of flows that are at most as large."""
     alike = pl.col("payload_bytes")
     ordered = flows.with_columns(
         share=alike.rank("max").over(ENDS) / pl.len().over(ENDS),
@@ -83,7 +83,7 @@ def _sizes(raw: Raw, flows: pl.DataFrame) -> Expected:
 
 
 def _limits(raw: Raw) -> Expected:
-    """Shares of time, each direction weighed by its payload."""
+    """Returns shares of time, with each direction weighted by its payload."""
     flows = raw.sent.filter("is_on_path", pl.col("payload_bytes") > 0)
     flows = flows.join(raw.runs.select("run", "point"), on="run")
     sending = pl.sum_horizontal(f"{name}_limited_ns" for name in LIMITS)
@@ -119,7 +119,7 @@ def _limits(raw: Raw) -> Expected:
 
 
 def _waits(raw: Raw, flows: pl.DataFrame) -> pl.DataFrame:
-    """The application's time, without and with an answer under way, and who took the latter.
+    """Splits the application's time into its own and waits for answers, and the waits by cause.
 
     All hosts of the demo are captured, and no two of its connections have the same ports.
     """
@@ -172,7 +172,7 @@ def _waits(raw: Raw, flows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _link_shares(raw: Raw) -> pl.DataFrame:
-    """How much of its rate the busier direction between the sites used over the time of a run."""
+    """Returns the share of its rate that the busier direction between the sites used in a run."""
     across = raw.bins.filter(
         pl.col("host") == pl.col("sender"),
         pl.col("from_site") != pl.col("to_site"),
@@ -198,7 +198,7 @@ def _totals(raw: Raw) -> Expected:
         out=wire.filter(pl.col("sender") == host).sum(),
         all=wire.sum(),
         packets=pl.col("packets").sum(),
-        # a SYN or FIN that is sent again counts one byte as repeated
+        # a retransmitted SYN or FIN counts as one retransmitted byte
         data=(
             pl.col("payload_bytes")
             - pl.col("retransmitted_bytes")

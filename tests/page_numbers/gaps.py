@@ -16,7 +16,7 @@ FRAME_BITS = 1514 * 8
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
-    """The rows of `packet_intervals`: 1/20 decades, each bucket in that of its middle."""
+    """Returns the rows of `packet_intervals`: the middle of a bucket decides its 1/20 decade."""
     one = ["run", "host", "connection"]
     streams = raw.flows.with_columns(
         stream=pl.when(pl.col("payload_bytes") == pl.col("payload_bytes").max().over(one))
@@ -85,15 +85,15 @@ def recompute(raw: Raw) -> dict[str, Expected]:
 
 
 def _edge(after: int) -> pl.Expr:
-    """An edge of a 1/20 decade in us."""
+    """Returns an edge of a 1/20 decade in us."""
     edge = 10.0 ** ((pl.col("step") + after) / 20) / 1e3
     return pl.when(pl.col("step") == EQUAL).then(0.0).otherwise(edge)
 
 
 def _predicted(gaps: pl.DataFrame, series: list[str]) -> pl.DataFrame:
-    """Shares near the time of a full frame at the rate, and near the RTT, within a factor of 1.25.
+    """Returns shares near the time of a full frame, and near the RTT, within a factor of 1.25.
 
-    A bucket that lies there only in part counts for the most, not for the least.
+    A bucket that lies there only in part counts for the upper bound, not for the lower one.
     """
     is_full = pl.col("mean_bytes") >= FRAME_BITS / 8 / 2
     frame_us = pl.when(is_full).then(FRAME_BITS / pl.col("rate_mbit_s"))

@@ -1,4 +1,4 @@
-"""Delays, losses and what the completion time is made of, from the matched tables of the demo."""
+"""Delays, losses and the parts of the completion time, from the matched tables of the demo."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flows import POINT_DECIMALS
 if TYPE_CHECKING:
     from raw import Raw
 
-#: Parts of a critical path in the table, and the column of each in the queries.
+#: Parts of a critical path in the table, and their columns in the queries.
 PARTS = {
     "computing": "computing_s",
     "sender stall": "stall_s",
@@ -29,7 +29,7 @@ DELAYS = ["delay_min_ms", "delay_p50_ms", "delay_p99_ms", "delay_error_ms"]
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
-    """The rows of `one_way_delay`, `losses_by_place`, `time_path` and `time_shares`."""
+    """Returns the rows of `one_way_delay`, `losses_by_place`, `time_path` and `time_shares`."""
     paths = _paths(raw)
     return {
         "one_way_delay": _delays(raw),
@@ -40,7 +40,7 @@ def recompute(raw: Raw) -> dict[str, Expected]:
 
 
 def _by_place(raw: Raw, rows: pl.DataFrame, order: list[str]) -> Expected:
-    """Rows of points and directions, with whether a direction leads from site to site."""
+    """Adds to rows of points and directions whether a direction leads from site to site."""
     sites = raw.hosts.unique("owner")
     for end in WAY:
         site = sites.select(pl.col("owner").alias(end), pl.col("site").alias(f"{end}_site"))
@@ -75,7 +75,7 @@ def _delays(raw: Raw) -> Expected:
                 "bottleneck_mbit_s": rates[run, *ends],
             }
         )  # fmt: skip
-        # More than half of a round trip: the delay is not known.
+        # With so large an error, the delay counts as unknown.
         if runs[-1]["delay_error_ms"] > 1.25 * runs[-1]["delay_min_ms"]:
             runs[-1] |= dict.fromkeys(DELAYS)
     labelled = pl.DataFrame(runs).join(raw.runs.select("run", "point"), on="run")
@@ -91,7 +91,7 @@ def _delays(raw: Raw) -> Expected:
 
 
 def _least_above(values: pl.Series, share: float) -> float:
-    """The least of sorted values below or at which the share of them lies."""
+    """Returns the least of sorted values at or below which this share of them lies."""
     return float(values[max(math.ceil(share * len(values)) - 1, 0)])
 
 
@@ -129,7 +129,7 @@ def _losses(raw: Raw) -> Expected:
 
 
 def _paths(raw: Raw) -> pl.DataFrame:
-    """One row per run: the parts of its critical path, which must be as long as the run."""
+    """Returns one row per run: the parts of its critical path, which must be as long as the run."""
     steps = raw.table("critical_path")
     sites = dict(raw.hosts.select("owner", "site").unique().iter_rows())
     rows = []

@@ -8,7 +8,7 @@ from rates import bin_bytes
 from raw import BIN_NS, Raw
 
 WAY = ["from_site", "to_site"]
-#: Of each axis: its unit, what is measured along it, and what stays as at the baseline.
+#: By axis: its unit, the column measured along it, and the column kept at the baseline.
 AXES = {
     "rtt": ("ms", "rtt_ms", "rate_asked_mbit_s"),
     "rate": ("Mbit/s", "rate_mbit_s", "rtt_asked_ms"),
@@ -16,7 +16,7 @@ AXES = {
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
-    """The rows of `path_throughput` and `bytes_in_flight`."""
+    """Returns the rows of `path_throughput` and `bytes_in_flight`."""
     return {"path_throughput": _throughput(raw), "bytes_in_flight": _in_flight(raw)}
 
 

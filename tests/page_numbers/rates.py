@@ -1,4 +1,4 @@
-"""Bins to throughput of hosts and of the wide-area link: over time, distributions, and windows."""
+"""Throughput of hosts and of the wide-area link from bins: over time, distributed, in windows."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from flows import POINT_DECIMALS, SHARES
 from raw import BIN_NS, Raw
 
 SERIES = ["point", "host", "from_site", "to_site", "direction"]
-#: In bins: 10 ms, 100 ms, 1 s, 1 min, 5 min.
+#: Widths in bins: 10 ms, 100 ms, 1 s, 1 min, 5 min.
 WIDTHS = (1, 10, 100, 6_000, 30_000)
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
-    """The rows of `throughput_cdf`, `monitoring` and `throughput_series`."""
+    """Returns the rows of `throughput_cdf`, `monitoring` and `throughput_series`."""
     return {
         "throughput_cdf": _distributions(raw),
         "monitoring": _windows(raw),
@@ -26,10 +26,10 @@ def recompute(raw: Raw) -> dict[str, Expected]:
 
 
 def bin_bytes(raw: Raw) -> Iterator[tuple[dict[str, object], np.ndarray]]:
-    """Bytes in each bin of each run's time, of a host in its own capture and between two sites.
+    """Yields bytes by bin of each run's time, of each host in its own capture and between sites.
 
     Yields:
-        `run` and SERIES, and the bytes: shape (bins).
+        `run` and SERIES, and the bytes, of shape (bins).
     """
     bins = raw.bins.filter(pl.col("bin").is_between(0, pl.col("bins") - 1))
     own = pl.col("host")
@@ -52,7 +52,7 @@ def _filled(bins: pl.DataFrame, count: int) -> np.ndarray:
 
 
 def _rates(bins: np.ndarray, width: int) -> np.ndarray:
-    """Mbit/s of steps of so many bins; silence fills up the last one."""
+    """Returns Mbit/s of steps of `width` bins; the last step is padded with silence."""
     padded = np.pad(bins, (0, -len(bins) % width))
     return padded.reshape(-1, width).sum(axis=1) * 8e3 / (width * BIN_NS)
 
@@ -119,14 +119,14 @@ def _windows(raw: Raw) -> Expected:
 
 
 def _exceeded_in_one_percent(rates: np.ndarray) -> float:
-    """The least top of a step of the distribution that at most 1 % of the rates exceed."""
+    """Returns the least top of a step of the distribution that at most 1 % of the rates exceed."""
     frame = pl.DataFrame({"run": "", "mbit_s": rates})
     tops = steps(frame, ["run"], "mbit_s", unit=1e6, has_zero=True)["mbit_s"]
     return min(top for top in tops if (rates > top).sum() <= len(rates) * 0.01 + 1e-6)
 
 
 def _shown(raw: Raw) -> Expected:
-    """Columns over the time of the shown run at the shown host."""
+    """Returns the columns over the time of the shown run at the shown host."""
     run, host = raw.shown_run, raw.shown_host
     window = raw.windows.filter(pl.col("run") == run).row(0, named=True)
     first = raw.runs.filter(pl.col("run") == run).row(0, named=True)

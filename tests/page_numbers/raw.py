@@ -1,7 +1,7 @@
 """The raw tables of the captured demo, read with polars alone.
 
-What makes the demo plain is checked here, so that no recomputation needs a rule for what the demo
-does not have: every run counts, every host was captured, all traffic is TCP, every bin is as wide.
+The checks here keep the recomputations simple, as they need no rules for cases that the demo does
+not have: every run is valid, every host was captured, all traffic is TCP, all bins are 10 ms wide.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ABSENT = (
     "buffer_bytes", "loss", "jitter_ms", "jitter_share", "links", "congestion", "variant",
     "hosts_per_site", "ranks", "ranks_per_host", "placement", "schedule", "beside_app",
 )  # fmt: skip
-#: Of each unit how a record may write it, longer words first.
+#: By unit: the suffixes that a record may use, longer ones first, with their factors.
 UNITS = {
     "ms": {"us": 1e-3, "ms": 1.0},
     "Mbit/s": {"Mbit/s": 1.0},
@@ -38,7 +38,7 @@ class Raw:
     directory: Path
 
     def table(self, name: str) -> pl.DataFrame:
-        """All rows of one kind of table, with `run` and `host`."""
+        """Returns all rows of one kind of table, with `run` and `host`."""
         found = [
             pl.read_parquet(path, hive_partitioning=False).with_columns(
                 run=pl.lit(path.parts[-3].removeprefix("run=")),
@@ -56,7 +56,7 @@ class Raw:
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """One row per run: its point, its time, and the work's first and last ns."""
+        """One row per run: its point, its completion time, and the work's first and last ns."""
         rows = []
         for run, record in self.records.items():
             assert record["status"] == "valid"
@@ -179,7 +179,7 @@ class Raw:
 
 
 def _number(text: str, unit: str) -> float:
-    """A quantity of a record in `unit`; the prefixes that the demo's records have."""
+    """Converts a quantity of a record to `unit`; knows the suffixes in the demo's records."""
     for written, factor in UNITS[unit].items():
         if text.endswith(written):
             return float(text.removesuffix(written)) * factor
@@ -187,7 +187,7 @@ def _number(text: str, unit: str) -> float:
 
 
 def _moment(text: str) -> int:
-    """Nanoseconds since 1970 of `2026-11-21T03:20:57.255647880Z`."""
+    """Converts a time such as `2026-11-21T03:20:57.255647880Z` to nanoseconds since 1970."""
     return int(
         pl.Series([text])
         .str.to_datetime("%Y-%m-%dT%H:%M:%S%.9fZ", time_unit="ns")

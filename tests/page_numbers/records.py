@@ -1,4 +1,4 @@
-"""What captures and applications say of themselves: quality, phases, and the first table."""
+"""What captures and applications report about themselves: quality, phases, the first table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COPIED = (
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
-    """The rows of `run_quality`, `phase_times` and `requirement`."""
+    """Returns the rows of `run_quality`, `phase_times` and `requirement`."""
     return {
         "run_quality": _quality(raw),
         "phase_times": _phases(raw),
@@ -55,7 +55,7 @@ def _quality(raw: Raw) -> Expected:
 
 
 def _fates(raw: Raw) -> pl.DataFrame:
-    """Frames and packets of which nobody knows what became, and what the emulator dropped."""
+    """Counts frames and packets whose fate is unknown, and frames that the emulator dropped."""
     across = raw.flows.filter("is_on_path")
     rows = []
     for run, record in raw.records.items():
@@ -77,7 +77,7 @@ def _fates(raw: Raw) -> pl.DataFrame:
                 crossing.filter(pl.col(side) == pl.col("host"))["packets"].sum()
                 for side in ("sender", "receiver")
             )
-            # a frame without a packet, such as ARP, may be one of those that were dropped
+            # a dropped frame may have no captured packet, such as ARP
             extra = max(link["received"] - sent, 0)
             lost = sent - arrived
             beyond = lost - dropped - link["in_flight"]
@@ -95,7 +95,7 @@ def _fates(raw: Raw) -> pl.DataFrame:
 
 
 def _framing(raw: Raw) -> pl.DataFrame:
-    """Bytes that ranks sent to ranks on other hosts, and the payload that carried them."""
+    """Returns bytes that ranks sent to ranks on other hosts, and the payload that carried them."""
     rows = []
     for run, record in raw.records.items():
         ranks = {str(rank["rank"]): rank for rank in record["application"]["ranks"]}
@@ -163,7 +163,7 @@ def _length(span: dict[str, Any]) -> float:
 
 
 def _covered(spans: list[dict[str, Any]]) -> float:
-    """How long at least one of them lasts: between any two neighbouring ends, or not at all."""
+    """Returns for how long at least one of the spans lasts."""
     ends = sorted({span[end] for span in spans for end in ("start_s", "end_s")})
     return sum(
         after - before

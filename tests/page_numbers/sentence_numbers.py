@@ -1,7 +1,7 @@
 """Every number in the verdict and the captions of the demo's page, as it must be printed.
 
-The values come from rows that were worked out anew. How they are printed (three figures, `41.6 k`,
-shares in percent) is written here once more, without flowsweep.numbers.
+The values come from recomputed rows. Their format (three figures, `41.6 k`, shares in percent) is
+implemented here again, without flowsweep.numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from raw import Raw
 
 NUMBER = re.compile(r"[-\N{MINUS SIGN}+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
-#: Numbers of a text that no run has any say in: of every caption, and of one.
+#: Numbers in texts that do not depend on any run: in every caption, and in one.
 IN_ALL = frozenset({"10", "50", "95", "99", "1"})
 CONSTANTS: dict[str, frozenset[str]] = {
     "verdict": frozenset({"80"}),
@@ -35,7 +35,7 @@ CONSTANTS: dict[str, frozenset[str]] = {
 
 
 def texts(page: str) -> dict[str, str]:
-    """The verdict and each caption, without markup and without names of runs and hosts."""
+    """Returns the verdict and each caption, without markup and without names of runs and hosts."""
     start = page.index('<section id="verdict"')
     found = {"verdict": page[start : page.index("</section>", start)]}
     for figure in re.finditer(r'<figure id="figure-(\w+)">(.*?)</figure>', page, re.DOTALL):
@@ -50,12 +50,12 @@ def _plain(text: str) -> str:
 
 
 def numbers(text: str) -> set[str]:
-    """The numbers of a text, as they are written."""
+    """Returns the numbers of a text, as they are written."""
     return set(NUMBER.findall(text))
 
 
 def expected(raw: Raw, rows: Mapping[str, Expected]) -> dict[str, set[str]]:
-    """For the verdict and each caption the numbers that it must print."""
+    """Returns the numbers that the verdict and each caption must print."""
     frames = {name: one.rows for name, one in rows.items()}
     return {
         "verdict": _verdict(raw, frames),
@@ -73,7 +73,7 @@ def expected(raw: Raw, rows: Mapping[str, Expected]) -> dict[str, set[str]]:
 def _verdict(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> set[str]:
     found = set()
     for row in frames["thresholds"].iter_rows(named=True):
-        # where it gets 50 % slower is said where both ends are known
+        # the verdict states the 50 % threshold only where both ends are known
         if row["level"] < 1.5 or row["state"] == "found":
             found |= {figures(row[name]) for name in ("low", "high") if row[name]}
             found |= _estimate(row)
@@ -85,7 +85,7 @@ def _verdict(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> set[str]:
 
 
 def _estimate(row: Mapping[str, float | None]) -> set[str]:
-    """A threshold in as many digits as its interval is narrow; none where that is all tried."""
+    """Formats a threshold: the narrower its interval, the more digits; none for the whole range."""
     value, low, high = (row[name] for name in ("estimate", "low", "high"))
     if not value or {low, high} == {row["mildest"], row["hardest"]}:
         return set()
@@ -98,7 +98,7 @@ def _estimate(row: Mapping[str, float | None]) -> set[str]:
 
 
 def _slowest(rows: pl.DataFrame) -> set[str]:
-    """What the slowest point of each axis spends its time with, each part of 5 % or more."""
+    """Returns the numbers for the parts of 5 % or more of the time of each axis' slowest point."""
     found = set()
     base = rows.filter("is_baseline").row(0, named=True)
     for axis, other in (("rtt", "rate"), ("rate", "rtt")):
@@ -161,7 +161,7 @@ def _flows(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> dict[str, set[str]]:
 
 
 def _hidden(rows: pl.DataFrame) -> int:
-    """Rows with less in flight than a ten thousandth of the largest number that is drawn."""
+    """Counts rows with less in flight than a ten thousandth of the largest number drawn."""
     top = max(rows["in_flight_bytes"].max(), rows["bdp_bytes"].max())
     return rows.filter(pl.col("in_flight_bytes") < 1e-4 * top).height
 
@@ -198,28 +198,28 @@ def _others(raw: Raw, frames: Mapping[str, pl.DataFrame]) -> dict[str, set[str]]
 
 
 def points(raw: Raw) -> str:
-    """How many points the sweep has."""
+    """Returns the number of points of the sweep."""
     return str(raw.points.height)
 
 
 def figures(value: float, digits: int = 3) -> str:
-    """So many significant figures."""
+    """Formats a value with `digits` significant figures."""
     places = max(digits - 1 - math.floor(math.log10(float(f"{value:.{digits - 1}e}"))), 0)
     return f"{value:,.{places}f}"
 
 
 def count(value: float) -> str:
-    """Exact up to 9,999, then in thousands with three figures; the `k` is no number."""
+    """Formats a count: exact up to 9,999, then in thousands with three figures, without the `k`."""
     return f"{value:,}" if value <= 9_999 else figures(value / 1e3)
 
 
 def size(count: int) -> str:
-    """Bytes up to 999, then in kB with three figures."""
+    """Formats a size: in bytes up to 999, then in kB with three figures."""
     return str(count) if count < 1_000 else figures(count / 1e3)
 
 
 def percent(share: float) -> str:
-    """Whole percent from 10 to 99.4, else one decimal; 0 for nothing."""
+    """Formats a share: whole percent from 10 to 99, else one decimal; 0 for nothing."""
     value = share * 100
     if value == 0:
         return "0"
@@ -227,11 +227,11 @@ def percent(share: float) -> str:
 
 
 def change(share: float) -> str:
-    """Percent with its sign."""
+    """Formats a change in percent with its sign."""
     sign = "+" if share > 0 else "\N{MINUS SIGN}"
     return f"{sign}{percent(abs(share))}"
 
 
 def unexplained(name: str, found: Iterable[str], printed: set[str]) -> set[str]:
-    """Numbers of a text that are neither a value of its rows nor a constant."""
+    """Returns numbers of a text that are neither values of its rows nor constants."""
     return printed - set(found) - IN_ALL - CONSTANTS.get(name, frozenset())

@@ -1,4 +1,4 @@
-"""Completion times to slowdowns, their intervals, and thresholds."""
+"""Slowdowns from completion times, their intervals, and thresholds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEVELS = {1.1: "gradual", 1.5: "severe"}
 
 
 def recompute(raw: Raw) -> dict[str, Expected]:
-    """The rows of `run_table`, `completion_by_rtt`, `completion_by_rate` and `thresholds`."""
+    """Returns the rows of `run_table`, `completion_by_rtt`, `completion_by_rate`, `thresholds`."""
     lines = {axis: _line(raw, axis) for axis in AXES}
     decimals = dict.fromkeys(
         ["rtt_ms", "rate_mbit_s", "slowdown", "slowdown_low", "slowdown_high", "completion_s",
@@ -50,7 +50,7 @@ def recompute(raw: Raw) -> dict[str, Expected]:
 
 
 def baseline_s(raw: Raw) -> float:
-    """Median completion time at the baseline."""
+    """Returns the median completion time at the baseline."""
     return raw.runs.filter("is_baseline")["completion_s"].median()
 
 
@@ -72,7 +72,7 @@ def _runs(raw: Raw) -> pl.DataFrame:
 
 
 def _line(raw: Raw, axis: str) -> list[dict[str, Any]]:
-    """The points along one axis with the other at the baseline, mildest first."""
+    """Returns the points along one axis with the other at the baseline, mildest first."""
     asked, measured, fixed, fixed_measured = AXES[axis]
     base = raw.runs.filter("is_baseline")
     on_line = raw.runs.filter(pl.col(fixed) == base[fixed][0])
@@ -123,11 +123,11 @@ def _points(raw: Raw, axis: str, line: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def intervals(times: list[list[float]]) -> list[tuple[float, float]]:
-    """95 % interval of each slowdown; the first point is the baseline.
+    """Returns a 95 % interval of each slowdown; the first point is the baseline.
 
-    The means of the logarithms, each point's variance drawn towards the common one with the weight
-    of two degrees of freedom, 1.25 % a side. A point more than three times as variable as the
-    others keeps its own variance. No run of the demo is an outlier, which is checked.
+    Compares means of logarithms, at 1.25 % per side. Each point's variance is shrunk towards the
+    common one, which has the weight of two degrees of freedom. A point more than three times as
+    variable as the others keeps its own variance. An assertion checks that no run is an outlier.
     """
     logs = [np.log(one) for one in times]
     squares = [float(((one - one.mean()) ** 2).sum()) for one in logs]
@@ -159,7 +159,7 @@ def intervals(times: list[list[float]]) -> list[tuple[float, float]]:
 
 
 def run_spread(times: list[list[float]]) -> float:
-    """Standard deviation of a run by the median distance of two of its point."""
+    """Estimates the standard deviation of a run from the median distance of two runs of a point."""
     away = [
         abs(math.log(one / other))
         for point_rows in times
@@ -170,7 +170,7 @@ def run_spread(times: list[list[float]]) -> float:
 
 
 def t_quantile(share: float, freedom: float) -> float:
-    """Of Student's t: where the integral of its density, by Simpson's rule, is `share`."""
+    """Returns the quantile of Student's t by integrating its density with Simpson's rule."""
     scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2))
     scale /= math.sqrt(freedom * math.pi)
 
@@ -188,7 +188,7 @@ def t_quantile(share: float, freedom: float) -> float:
 
 
 def thresholds(raw: Raw) -> list[dict[str, Any]]:
-    """Where each line crosses each level; the medians of the demo's lines rise."""
+    """Finds where each line crosses each level; the medians of the demo's lines rise."""
     first = raw.runs.row(0, named=True)
     found = []
     drifted = drift(raw)
@@ -200,7 +200,7 @@ def thresholds(raw: Raw) -> list[dict[str, Any]]:
         assert medians == sorted(medians)
         times = [point["times"] for point in line]
         for level, word in LEVELS.items():
-            # of the first points in a row, and of the last ones, those that are sure
+            # the last point of those surely below the level, and the first of those surely above it
             below = next(i for i, point in enumerate([*line, {"high": math.inf}])
                          if point["high"] >= level) - 1  # fmt: skip
             above = len(line)
@@ -247,7 +247,7 @@ def thresholds(raw: Raw) -> list[dict[str, Any]]:
 
 
 def _name_rate(point: dict[str, Any]) -> float:
-    """The rate that was set, where the 95 % interval of the mean of its measurements holds it."""
+    """Returns the rate that was set if the 95 % interval of its mean measurement contains it."""
     asked, measured, _, _ = AXES["rate"]
     runs = point["all_measured"]
     half = t_quantile(0.975, len(runs) - 1) * statistics.stdev(runs) / math.sqrt(len(runs))
@@ -256,10 +256,10 @@ def _name_rate(point: dict[str, Any]) -> float:
 
 
 def drift(raw: Raw) -> dict[str, float]:
-    """Least squares of the logarithms on a level for each point and the place in the order.
+    """Fits the logarithms by least squares to a level for each point and the place in the order.
 
-    Runs further from the median of their point than 2.5 standard deviations are drawn in; the
-    deviation is that of all points.
+    Runs more than 2.5 standard deviations from the median of their point are moved to that
+    distance; the deviation is that of all points.
     """
     runs = raw.runs.sort("start_ns")
     logs = runs["completion_s"].log().to_numpy().copy()
@@ -290,7 +290,7 @@ def drift(raw: Raw) -> dict[str, float]:
 
 
 def _crossing(axis: str, x: list[float], medians: list[float], harder: int, level: float) -> float:
-    """Straight in RTT and in 1/rate between the points beside it."""
+    """Interpolates linearly in RTT, or in 1/rate, between the neighbouring points."""
     hardness = x if axis == "rtt" else [1 / one for one in x]
     share = (level - medians[harder - 1]) / (medians[harder] - medians[harder - 1])
     at = hardness[harder - 1] + share * (hardness[harder] - hardness[harder - 1])

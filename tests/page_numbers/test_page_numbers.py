@@ -1,7 +1,7 @@
-"""Every number on the demo's page, worked out anew from the raw tables by polars alone.
+"""Every number on the demo's page, recomputed from the raw tables with polars alone.
 
-None of the project's SQL or analysis is used on that side: see `raw.py`. What is not worked out is
-listed here with its reason, and nothing else may be missing.
+The recomputation uses none of the project's SQL or analysis: see `raw.py`. Columns that are not
+recomputed are listed here with the reason, and no others may be missing.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ QUERIES = (
     "message_sizes", "message_rate_series", "think_times", "phase_times", "packet_intervals",
     "one_way_delay", "losses_by_place", "time_shares", "time_path", "run_table", "run_quality",
 )  # fmt: skip
-#: More rows than the page embeds: it draws them, and `flowsweep query` prints them.
+#: Too many rows to embed: the page draws them, and `flowsweep query` prints them.
 TOO_LONG = {"throughput_cdf", "think_times"}
 #: Distributions of fewer than 20 flows: `flowsweep query` has their rows, the page no figure.
 NOT_DRAWN = {"flow_durations", "flow_rates"}
 A_WORD = "a letter with its reasons, no number: tests/report/test_grades.py"
-#: Columns that are not worked out, and why.
+#: Columns that are not recomputed, and why.
 EXCEPTIONS = {
     ("requirement", "worst_grade"): A_WORD,
     ("run_quality", "grade"): A_WORD,
@@ -73,8 +73,8 @@ class Page:
         text: Its HTML.
         raw: The raw tables.
         embedded: Rows of its figures and tables, in the order of the page.
-        rows: Those of each query.
-        expected: The same, worked out anew.
+        rows: The rows of each query.
+        expected: The same rows, recomputed.
     """
 
     text: str
@@ -84,13 +84,13 @@ class Page:
     expected: dict[str, Expected]
 
     def compared(self, name: str) -> Comparison:
-        """One query against what was worked out."""
+        """Compares the rows of one query with the recomputed ones."""
         return compare(name, self.rows[name], self.expected[name])
 
 
 @pytest.fixture(scope="module")
 def page(captured_demo: Path) -> Page:
-    """The page that `make demo` writes of the captured demo."""
+    """Returns the page that `make demo` writes for the captured demo."""
     warehouse, raw = Warehouse(captured_demo), Raw(captured_demo)
     with warehouse.reading():
         rows = {name: warehouse.rows(name) for name in QUERIES}
@@ -125,7 +125,7 @@ def test_the_page_embeds_the_rows_of_these_queries_and_no_others(page: Page) -> 
 
 
 def test_a_number_that_is_off_by_more_than_its_last_decimal_is_found(page: Page) -> None:
-    """In each query: the last column of numbers, in its first row with one."""
+    """Changes, in each query, the first number of the last column of numbers."""
     for name in QUERIES:
         expected, rows = page.expected[name], page.rows[name]
         column = next(
