@@ -79,7 +79,7 @@ def test_a_width_that_no_page_has_is_refused(tmp_path: Path, command) -> None:
 def test_the_same_picture_gives_the_same_bytes_in_another_process(
     exported: Path, tmp_path: Path, command
 ) -> None:
-    """A hash map that Rust seeds anew in each process orders the fonts of vl-convert's PDF."""
+    """A hash map that Rust seeds per process orders the fonts in vl-convert's PDF."""
     for number in range(3):
         again = tmp_path / str(number)
         done = command(

@@ -1,4 +1,4 @@
-"""Absolute limits of outcomes: at which points they hold, by intervals worked out again."""
+"""Absolute limits of outcomes: at which points they hold, by recomputed intervals."""
 
 from __future__ import annotations
 

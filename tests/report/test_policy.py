@@ -1,4 +1,4 @@
-"""The page's Content-Security-Policy in headless Chromium: it hinders no reader, and it holds."""
+"""The page's Content-Security-Policy in Chromium: it hinders no reader and blocks injections."""
 
 from __future__ import annotations
 

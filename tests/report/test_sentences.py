@@ -1,4 +1,4 @@
-"""Every sentence under a figure is known, and true of the tables; what is due is printed."""
+"""Every sentence under a figure is known and true of the tables; those that are due are printed."""
 
 from __future__ import annotations
 

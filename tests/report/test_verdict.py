@@ -156,7 +156,7 @@ def test_what_a_number_between_two_points_assumes_is_stated() -> None:
 
 
 def test_a_grid_of_rtt_and_rate_is_no_cross() -> None:
-    """Where pairs of RTT and rate were measured, what they do together is not unknown."""
+    """The joint effect of RTT and rate must not be unknown where pairs were measured."""
     rows = [threshold("rtt", low=4.0, high=16.0), threshold("rate", low=20.0, high=50.0)]
     both = {"app": "lu", "problem": "", "is_used": True, "is_traffic_used": True}
     at = [(0.3, 200.0), (16.0, 200.0), (0.3, 20.0), (16.0, 20.0)]
