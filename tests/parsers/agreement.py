@@ -1,4 +1,4 @@
-"""Our tables and the oracle's to the list of what differs, file by file."""
+"""Compares our tables with the oracle's and lists the differences, file by file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Ends = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True)
 class Difference:
-    """One number that is not the oracle's."""
+    """One number that differs from the oracle's."""
 
     file: str
     what: str
@@ -28,7 +28,7 @@ class Difference:
 
 @cache
 def by_file(name: str) -> dict[str, list[Row]]:
-    """The rows of an oracle table by file."""
+    """Returns the rows of an oracle table, grouped by file."""
     found: dict[str, list[Row]] = defaultdict(list)
     for row in rows(f"oracle/{name}"):
         found[row["file"]].append(row)
@@ -36,14 +36,14 @@ def by_file(name: str) -> dict[str, list[Row]]:
 
 
 def readable_files() -> list[Row]:
-    """Oracle rows of the files whose container is one that the parser reads."""
+    """Returns the oracle's rows for the files whose container the parser reads."""
     return [row for row in rows("oracle/files.csv") if row["container"] in ("pcap", "pcapng")]
 
 
 def table(file: str, name: str) -> pl.DataFrame:
-    """One of our tables of a file of the collection; no row where it cannot be read.
+    """Returns one of our tables for a file of the collection, empty if the file is unreadable.
 
-    Copies count as packets: the oracle counts every record, too.
+    Copies count as packets, because the oracle counts every record.
     """
     try:
         return pl.DataFrame(Table(name, (PCAPS / file,), Settings(keep_duplicates=True)))
@@ -52,7 +52,7 @@ def table(file: str, name: str) -> pl.DataFrame:
 
 
 def differences(file: Row) -> Iterator[Difference]:
-    """Everything in which our tables of a file differ from the oracle."""
+    """Yields every number in which our tables for a file differ from the oracle."""
     name = file["file"]
     captures = table(name, "captures")
     theirs = (
@@ -83,7 +83,7 @@ def _totals(name: str, captures: pl.DataFrame, theirs: Row) -> Iterator[Differen
         ours["min_ts_ns"] = seen["first_time"].dt.epoch("ns").min()
         ours["max_ts_ns"] = seen["last_time"].dt.epoch("ns").max()
     for what, value in ours.items():
-        # Where tshark reads nothing, tcpdump's count is all there is.
+        # Where tshark cannot read the file, only tcpdump's packet count is valid.
         if (
             theirs[what] != ""
             and (what == "packets" or theirs["tshark_rc"] == "0")
@@ -101,12 +101,12 @@ class Side:
 
 
 def _streams(name: str) -> dict[Ends, list[Side]]:
-    """The oracle's conversations by innermost header: per direction, in the order of the file."""
+    """Returns the oracle's conversations by innermost header: per direction, in file order."""
     order: dict[tuple[str, str], dict[Ends, Side]] = {}
     for row in by_file("packets.csv.gz").get(name, []):
         if row["proto"] in ("tcp", "udp"):
             ends = (row["proto"], row["src"], row["sport"], row["dst"], row["dport"])
-            # UDP has no connections to tell apart: sums per address and port.
+            # UDP has no connections to distinguish: sum per address and port.
             stream = row["stream"] if row["proto"] == "tcp" else repr(ends)
             side = order.setdefault((row["proto"], stream), {}).setdefault(ends, Side())
             side.packets += 1
@@ -148,7 +148,7 @@ def _conversations(
                 )
 
 
-#: Our columns and those that the oracle works out from sequence numbers or reads from the headers.
+#: Our columns, and the oracle's, which come from sequence numbers or from the headers.
 TCP_COLUMNS = {
     "retransmitted_packets": "overlap_segments",
     "retransmitted_bytes": "overlap_seq_octets",
@@ -160,7 +160,7 @@ TCP_COLUMNS = {
 
 
 def tcp_rows(flows: pl.DataFrame) -> dict[tuple[str, ...], list[dict[str, object]]]:
-    """Our TCP rows by their ends, in order of their connections."""
+    """Returns our TCP rows by their ends, in the order of their connections."""
     found: dict[tuple[str, ...], list[dict[str, object]]] = defaultdict(list)
     if flows.is_empty():
         return found
@@ -178,7 +178,7 @@ def _tcp(name: str, flows: pl.DataFrame) -> Iterator[Difference]:
         number = seen[ends]
         seen[ends] += 1
         if number >= len(ours[ends]):
-            continue  # told by the conversations already
+            continue  # the comparison of conversations already reports it
         for column, theirs in TCP_COLUMNS.items():
             value = ours[ends][number][column]
             text = "" if value is None else str(value)
@@ -188,7 +188,7 @@ def _tcp(name: str, flows: pl.DataFrame) -> Iterator[Difference]:
 
 
 def rtt_means(name: str, flows: pl.DataFrame) -> Iterator[tuple[str, int | None, float]]:
-    """Our mean RTT in ns and tcptrace's in ms, where both see the same connections."""
+    """Yields our mean RTT in ns and tcptrace's in ms where both see the same connections."""
     ours = tcp_rows(flows)
     theirs: dict[tuple[str, ...], list[float | None]] = defaultdict(list)
     for row in by_file("tcptrace.csv.gz").get(name, []):
@@ -197,7 +197,7 @@ def rtt_means(name: str, flows: pl.DataFrame) -> Iterator[tuple[str, int | None,
             samples = int(row[f"RTT_samples_{way}"])
             theirs[ends].append(float(row[f"RTT_avg_{way}"]) if samples else None)
     for ends, means in theirs.items():
-        # tcptrace ends a connection at its FINs, tshark and we at a new SYN.
+        # tcptrace ends a connection at its FINs; tshark and the parser end it at a new SYN.
         if len(means) != len(ours.get(ends, [])):
             continue
         for number, (row, mean) in enumerate(zip(ours[ends], means, strict=True)):
@@ -208,7 +208,7 @@ def rtt_means(name: str, flows: pl.DataFrame) -> Iterator[tuple[str, int | None,
 
 
 def _rtt(name: str, flows: pl.DataFrame) -> Iterator[Difference]:
-    """Means that are more than 1 % from tcptrace's, which it prints in tenths of a millisecond."""
+    """Yields means more than 1 % from tcptrace's, which are printed in tenths of a millisecond."""
     for label, ours, theirs in rtt_means(name, flows):
         if ours is None or abs(ours / 1e6 - theirs) > max(0.01 * theirs, 0.06):
             yield Difference(name, label, str(ours or ""), f"{theirs:g} ms")

@@ -1,4 +1,4 @@
-"""Small captures from scratch: packets, frames, pcap and pcapng files."""
+"""Builds small captures: packets, frames, pcap and pcapng files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tcp(
     window: int = 512,
     options: bytes = b"",
 ) -> bytes:
-    """An Ethernet frame with a TCP segment."""
+    """Returns an Ethernet frame with a TCP segment."""
     if mss is not None:
         options += struct.pack(">BBH", 2, 4, mss)
     if sack is not None:
@@ -34,20 +34,20 @@ def tcp(
 
 
 def udp(src: str, sport: int, dst: str, dport: int, payload: int = 0) -> bytes:
-    """An Ethernet frame with a UDP datagram."""
+    """Returns an Ethernet frame with a UDP datagram."""
     datagram = struct.pack(">HHHH", sport, dport, 8 + payload, 0)
     return _ethernet(src, dst, 17, datagram + bytes(payload))
 
 
 def arp() -> bytes:
-    """An Ethernet frame that is not IP."""
+    """Returns an Ethernet frame that is not IP."""
     return bytes(12) + b"\x08\x06" + bytes(46)
 
 
 def ip(
     src: str, dst: str, protocol: int, content: bytes, *, ident: int = 0, fragment: int = 0
 ) -> bytes:
-    """A packet of IPv4 or IPv6, as the addresses are; `fragment` is the field of IPv4."""
+    """Returns an IPv4 or IPv6 packet, depending on the addresses; `fragment` is for IPv4."""
     ends = ip_address(src).packed + ip_address(dst).packed
     if len(ends) == 32:
         return struct.pack(">IHBB", 6 << 28, len(content), protocol, 64) + ends + content
@@ -60,13 +60,13 @@ def ip(
 
 
 def datagram(sport: int, dport: int, payload: int, *, length: int | None = None) -> bytes:
-    """UDP without a checksum; `length`: what its header says."""
+    """Returns a UDP datagram without a checksum; `length` overrides the header's length field."""
     stated = 8 + payload if length is None else length
     return struct.pack(">HHHH", sport, dport, stated, 0) + bytes(payload)
 
 
 def ethernet(packet: bytes, *, vlan: int | None = None, kind: int | None = None) -> bytes:
-    """A frame around an IP packet, or around what `kind` says."""
+    """Returns a frame around an IP packet, or around the EtherType `kind`."""
     tag = b"" if vlan is None else struct.pack(">HH", 0x8100, vlan)
     if kind is None:
         kind = 0x86DD if packet[0] >> 4 == 6 else 0x0800
@@ -84,9 +84,9 @@ def pcap(
     link: int = 1,
     originals: list[int] | None = None,
 ) -> bytes:
-    """A classic pcap with nanoseconds of (time since START_NS, frame).
+    """Returns a classic nanosecond pcap of (time since START_NS, frame).
 
-    `originals` are the lengths that it states of the frames; their own where it is not given.
+    `originals` are the original lengths stated in the records; by default the true ones.
     """
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, snaplen, link)]
     for number, (offset, frame) in enumerate(packets):
@@ -98,31 +98,31 @@ def pcap(
 
 
 def block(kind: int, body: bytes) -> bytes:
-    """A block of pcapng."""
+    """Returns a block of pcapng."""
     body += bytes(-len(body) % 4)
     length = struct.pack("<I", 12 + len(body))
     return struct.pack("<I", kind) + length + body + length
 
 
 def option(code: int, value: bytes) -> bytes:
-    """An option of a block of pcapng."""
+    """Returns an option of a block of pcapng."""
     return struct.pack("<HH", code, len(value)) + value + bytes(-len(value) % 4)
 
 
 def interface(*options: bytes, link: int = 1) -> bytes:
-    """An Interface Description Block."""
+    """Returns an Interface Description Block."""
     return block(1, struct.pack("<HHI", link, 0, 0) + b"".join(options))
 
 
 def enhanced(ticks: int, frame: bytes, *options: bytes, number: int = 0) -> bytes:
-    """An Enhanced Packet Block of interface `number`."""
+    """Returns an Enhanced Packet Block of interface `number`."""
     head = (number, ticks >> 32, ticks & 0xFFFF_FFFF, len(frame), len(frame))
     padded = frame + bytes(-len(frame) % 4)
     return block(6, struct.pack("<IIIII", *head) + padded + b"".join(options))
 
 
 def simple(frame: bytes) -> bytes:
-    """A Simple Packet Block."""
+    """Returns a Simple Packet Block."""
     return block(3, struct.pack("<I", len(frame)) + frame)
 
 

@@ -1,4 +1,4 @@
-"""Made-up TCP conversations: a handshake, pings, a close.
+"""Builds TCP conversations: a handshake, pings, a close.
 
 In a ping the client sends 1,000 bytes, and the server acknowledges them. The captures of
 `tests/data/threads` have the same parts.
@@ -28,20 +28,20 @@ PING = 1000
 
 @dataclass(frozen=True)
 class Kind:
-    """What variants of a conversation differ in."""
+    """What varies between conversations."""
 
     v6: bool = False
     vlan: int | None = None
-    #: The client has the higher address: its packets go the other way through the parser's keys.
+    #: The client has the higher address, so the parser's flow keys reverse its packets.
     turned: bool = False
-    #: IPv4 identifications are counted; else all are 0.
+    #: IPv4 identifications increase; if False, all are 0.
     identified: bool = True
     client_isn: int = 1000
     server_isn: int = 500_000
     snaplen: int = 262_144
 
 
-#: What no rule on sequence numbers may depend on: address family, tag, order, start, cut.
+#: What no rule on sequence numbers may depend on: address family, tag, order, ISN, snap length.
 KINDS = st.builds(
     Kind,
     v6=st.booleans(),
@@ -67,7 +67,7 @@ class Conversation:
     def frame(
         self, side: int, flags: int, seq: int, ack: int, payload: int = 0, ttl: int = 64
     ) -> bytes:
-        """A frame of one side: 0 for the client."""
+        """Returns a frame of one side; side 0 is the client."""
         ends = [("10.0.0.1", 40000), ("10.0.0.2", 80)]
         if self.kind.turned:
             ends = [("10.0.0.9", 40000), ("10.0.0.2", 80)]
@@ -101,40 +101,40 @@ class Conversation:
         return bytes(frame)
 
     def send(self, time: int, side: int, flags: int = ACK, payload: int = 0) -> None:
-        """The next segment of a side, which acknowledges all of the other one."""
+        """Sends the next segment of a side; it acknowledges everything the other side sent."""
         ack = self.sent[1 - side] if flags & ACK else 0
         self.packets.append((time, self.frame(side, flags, self.sent[side], ack, payload)))
         self.sent[side] += payload + bool(flags & SYN) + bool(flags & FIN)
 
     def open(self, time: int) -> None:
-        """SYN, SYN-ACK after a round trip, ACK."""
+        """Sends a SYN, a SYN-ACK after a round trip, and an ACK."""
         self.send(time, 0, SYN)
         self.send(time + RTT, 1, SYN | ACK)
         self.send(time + RTT + 10 * US, 0)
 
     def ping(self, time: int) -> None:
-        """1,000 bytes, acknowledged after a round trip."""
+        """Sends 1,000 bytes, acknowledged after a round trip."""
         self.send(time, 0, payload=PING)
         self.send(time + RTT, 1)
 
     def close(self, time: int) -> None:
-        """FIN, FIN after a round trip, ACK."""
+        """Sends a FIN, the other FIN after a round trip, and an ACK."""
         self.send(time, 0, FIN | ACK)
         self.send(time + RTT, 1, FIN | ACK)
         self.send(time + RTT + 10 * US, 0)
 
     def again(self, kind: Kind | None = None) -> Conversation:
-        """Another connection of the same ports, whose packets follow these."""
+        """Returns another connection on the same ports, whose packets follow these."""
         return Conversation(kind or self.kind, self.packets, ident=self.ident)
 
     def write(self, path: Path) -> Path:
-        """The capture."""
+        """Writes the capture and returns its path."""
         path.write_bytes(build.pcap(self.packets, snaplen=self.kind.snaplen))
         return path
 
 
 def whole(kind: Kind, pings: int = 2) -> Conversation:
-    """A conversation from handshake to close: a ping each 100 ms."""
+    """Returns a conversation from handshake to close, with a ping every 100 ms."""
     made = Conversation(kind)
     made.open(0)
     for number in range(pings):
@@ -144,7 +144,7 @@ def whole(kind: Kind, pings: int = 2) -> Conversation:
 
 
 def tables(path: Path, **settings: object) -> dict[str, pl.DataFrame]:
-    """All tables of a capture."""
+    """Returns all tables of a capture."""
     names = ("captures", "flows", "throughput", "packets", "messages")
     chosen = Settings(**settings)  # type: ignore[arg-type]
     return {name: pl.DataFrame(Table(name, (path,), chosen)) for name in names}

@@ -1,4 +1,4 @@
-"""Two hosts behind the emulator, and the capture agent at the sender's."""
+"""Two hosts connected by the emulator, with the capture agent at the sender's host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from laboratory import LIMIT_S, Laboratory
 PROGRAMS = Path(sys.executable).parent
 SENDER = Path(__file__).parent / "sender.py"
 EAST = "10.77.2.1"
-# sh tells its process number and becomes the agent, which shall get the signal.
+# sh prints its process ID and then becomes the agent, so that the agent gets the signal.
 NAMED = ("sh", "-c", 'read pid rest < /proc/self/stat && echo $pid && exec "$@"', "sh")
 
 
@@ -29,9 +29,9 @@ class Hosts(Laboratory):
     def measure(
         self, title: str, names: tuple[str, ...], seconds: float, **link: Any
     ) -> tuple[list[dict[str, Any]], Path]:
-        """Runs phases at once over one link: what each sender told, and the sender's capture.
+        """Runs phases at once over one link; returns the senders' reports and the sender's capture.
 
-        A name that stands in `names` more than once is a phase of so many connections.
+        A name that occurs n times in `names` is a phase with n connections.
         """
         file = self.folder / f"{title}.pcap.zst"
         with self.wan(**link):

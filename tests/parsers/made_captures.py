@@ -1,4 +1,4 @@
-"""Tables of small captures: those in `tests/data/threads`, and those that a test makes."""
+"""Reads the tables of small captures: those in `tests/data/threads` and those that tests build."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tables = dict[str, pl.DataFrame]
 
 
 def tables_of(path: Path) -> Tables:
-    """All tables of a capture, by name."""
+    """Returns all tables of a capture, by name."""
     with tempfile.TemporaryDirectory() as folder:
         files = {table: Path(folder) / f"{table}.parquet" for table in (*TABLES, "packets")}
         write_tables(name_paths([path]), files, files, Options(synced=False))
@@ -26,7 +26,7 @@ def tables_of(path: Path) -> Tables:
 
 
 def tables(content: bytes) -> Tables:
-    """All tables of a capture of these bytes."""
+    """Returns all tables of a capture with this content."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "made.pcap"
         path.write_bytes(content)
@@ -34,13 +34,13 @@ def tables(content: bytes) -> Tables:
 
 
 def thread(name: str) -> Tables:
-    """All tables of a capture in `tests/data/threads`, by the beginning of its name."""
+    """Returns all tables of the capture in `tests/data/threads` whose name begins with `name`."""
     (path,) = THREADS.glob(f"{name}-*")
     return tables_of(path)
 
 
 def parse(name: str, folder: Path) -> tuple[int, str]:
-    """What `flowsweep parse` ends with, and what it says."""
+    """Returns the exit code of `flowsweep parse` and its messages."""
     (path,) = THREADS.glob(f"{name}-*")
     command = [sys.executable, "-m", "flowsweep", "parse", path, "--output", folder]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -48,5 +48,5 @@ def parse(name: str, folder: Path) -> tuple[int, str]:
 
 
 def flow_rows(found: Tables, *columns: str) -> list[tuple[object, ...]]:
-    """Columns of the table `flows`."""
+    """Returns columns of the table `flows`, row by row."""
     return found["flows"].select(columns).rows()

@@ -1,4 +1,4 @@
-"""Packets of RDMA over UDP (RoCEv2) from scratch.
+"""Builds packets of RDMA over UDP (RoCEv2).
 
 InfiniBand Architecture Specification, volume 1, chapter 9 and annex A17.
 """
@@ -23,25 +23,25 @@ WRAP = 1 << 24
 
 
 def transport(opcode: int, qp: int, psn: int, behind: bytes = b"", payload: int = 0) -> bytes:
-    """Base Transport Header, what is `behind` it, payload with padding, and a CRC of zeros."""
+    """Returns a Base Transport Header, the headers `behind` it, padded payload and a zero CRC."""
     pad = -payload % 4
     header = struct.pack(">BBHII", opcode, pad << 4, 0xFFFF, qp, psn % WRAP)
     return header + behind + bytes(payload + pad + 4)
 
 
 def reth(length: int) -> bytes:
-    """RDMA extended header: address, key, length of the message."""
+    """Returns an RDMA extended header: address, key, length of the message."""
     return struct.pack(">QII", 0x7F0000100000, 0x1234, length)
 
 
 def aeth(syndrome: int = 0) -> bytes:
-    """Acknowledge header."""
+    """Returns an acknowledgement header."""
     return struct.pack(">I", syndrome << 24 | 1)
 
 
 @dataclass
 class Talk:
-    """Two hosts; `a` has queue pair 0x22 and asks, `b` has 0x11."""
+    """Two hosts: `a` has queue pair 0x22 and sends requests, `b` has 0x11."""
 
     a: str = "10.0.0.1"
     b: str = "10.0.0.2"
@@ -49,12 +49,12 @@ class Talk:
     start: int = 100
     qps: tuple[int, int] = (0x22, 0x11)
     service: int = 0
-    #: A host gives each packet another identification, or all 0.
+    #: Each packet of a host gets its own identification; if False, all are 0.
     identified: bool = True
     packets: list[tuple[int, bytes]] = field(default_factory=list)
 
     def add(self, time: int, source: int, content: bytes, mark: int = 0) -> None:
-        """Puts `content` behind UDP, from host `a` (0) or `b` (1)."""
+        """Adds a UDP packet with `content`, from host `a` (0) or `b` (1)."""
         ends = (self.a, self.b) if source == 0 else (self.b, self.a)
         header = struct.pack(">HHHH", 51_000 + source, PORT, 8 + len(content), 0)
         ident = (len(self.packets) + 1) % 65_536 if self.identified else 0
@@ -74,7 +74,7 @@ class Talk:
         behind: bytes = b"",
         mark: int = 0,
     ) -> None:
-        """A request of `a`; its packet number counts from `start`."""
+        """Adds a request of `a`; `number` is relative to `start`."""
         extended = bytes(4) if self.service == XRC else b""
         psn = self.start + number
         content = transport(opcode | self.service, self.qps[1], psn, extended + behind, payload)
@@ -83,14 +83,14 @@ class Talk:
     def answer(
         self, time: int, number: int, syndrome: int = 0, opcode: int = ACKNOWLEDGE, payload: int = 0
     ) -> None:
-        """An answer of `b`, with a syndrome where its header has one."""
+        """Adds a response of `b`, with a syndrome if its header has one."""
         behind = b"" if opcode == READ_MIDDLE else aeth(syndrome)
         behind += bytes(8) if opcode == ATOMIC_ACKNOWLEDGE else b""
         psn = self.start + number
         self.add(time, 1, transport(opcode | self.service, self.qps[0], psn, behind, payload))
 
     def notify(self, time: int) -> None:
-        """A Congestion Notification Packet of `b`."""
+        """Adds a Congestion Notification Packet of `b`."""
         self.add(time, 1, transport(CNP, self.qps[0], 0, bytes(16)))
 
     def capture(self, snaplen: int = 262_144) -> bytes:

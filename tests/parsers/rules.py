@@ -1,7 +1,7 @@
-"""Which rule of TCP's RFCs is where in the parser, and which test holds it, as a table.
+"""Prints a table of TCP's RFC rules: where the parser implements each and which tests check it.
 
-A rule is cited as "RFC 9293 3.4" in the comment of the code that obeys it, and in the docstring of
-a test of that rule: `python tests/parsers/rules.py` lists both.
+A rule is cited as "RFC 9293 3.4" in the comment of the code that implements it, and in the
+docstring of a test of that rule: `python tests/parsers/rules.py` lists both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FUNCTION = re.compile(
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where a rule is cited: `RFC 9293 3.4`, the file, the line, and the name of what obeys it."""
+    """Where a rule is cited: `RFC 9293 3.4`, the file, the line, and the function or test there."""
 
     rule: str
     file: str
@@ -34,7 +34,7 @@ class Place:
 
 
 def in_code() -> list[Place]:
-    """Every citation in the parser's TCP and option code, with the item it stands at or in."""
+    """Returns every citation in the parser's TCP and option code, with the function it is for."""
     return sorted(
         place
         for folder in CODE
@@ -44,7 +44,7 @@ def in_code() -> list[Place]:
 
 
 def in_tests() -> list[Place]:
-    """Every citation in the docstring of a test."""
+    """Returns every citation in the docstring of a test."""
     return sorted(
         place
         for folder in TESTS
@@ -59,7 +59,7 @@ def _find_in_rust(path: Path) -> Iterator[Place]:
         comment = line.lstrip()
         if not comment.startswith("//"):
             continue
-        # What a doc comment describes follows; a comment in a function stands below its head.
+        # A doc comment precedes its function; a comment inside a function follows the head.
         ahead = lines[number:] if comment.startswith("///") else lines[number - 1 :: -1]
         name = next((found[1] or found[2] for one in ahead if (found := _FUNCTION.match(one))), "")
         if comment.startswith("//!"):
@@ -82,7 +82,7 @@ def _order(rule: str) -> tuple[int, list[int]]:
 
 
 def main() -> None:
-    """Prints one block per rule: where it is obeyed, and by what it is held."""
+    """Prints one block per rule: the code that implements it and the tests that check it."""
     code, tests = in_code(), in_tests()
     for rule in sorted({place.rule for place in [*code, *tests]}, key=_order):
         print(rule)

@@ -1,10 +1,10 @@
-"""Sends and receives as a named phase says, one TCP connection each.
+"""Sends and receives as a named phase defines, one TCP connection each.
 
-`sender.py receive HOST NAME...` listens, prints `ready`, ends when every connection has.
+`sender.py receive HOST NAME...` listens, prints `ready`, and ends with the last connection.
 `sender.py send HOST NAME SECONDS CONGESTION` prints one line of JSON: `sent` and `answered`, lists
-of the writes' bytes in either direction; `begun`, when each write began if there are pauses; and
-the kernel's chronographs (tcp_info(7)) when all was acknowledged: `busy`, which holds the others,
-`receiver` and `sender`. Times are in nanoseconds.
+of the bytes written in either direction; `begun`, when each write began if there are pauses; and
+the kernel's chronographs (tcp_info(7)) when all was acknowledged: `busy`, which includes the
+others, `receiver` and `sender`. Times are in nanoseconds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BLOCK = bytes(256 << 10)
 FIRST_PORT = 7000
 # tcp_info: tcpi_busy_time, tcpi_rwnd_limited, tcpi_sndbuf_limited, in microseconds.
 CHRONOGRAPHS = struct.Struct("=168x3Q")
-# What a full segment carries at an MTU of 1500: 40 bytes of headers, 12 of the time stamps.
+# Payload of a full segment at an MTU of 1500: 40 bytes of headers, 12 of timestamps.
 FULL = 1448
 
 
@@ -36,9 +36,9 @@ FULL = 1448
 class Phase:
     """What one connection does.
 
-    `writes` (bytes each) come one by one, each `pause` seconds after the one before; without any
-    the sender writes all the time. `answer`: the receiver answers every write with as many bytes.
-    `nap`: the receiver reads 64 KiB, then sleeps so many seconds.
+    `writes` (bytes each) follow one another after `pause` seconds; without any, the sender writes
+    continuously. `answer`: bytes that the receiver sends after every write. `nap`: the receiver
+    reads 64 KiB, then sleeps for `nap` seconds.
     """
 
     writes: tuple[int, ...] = ()
@@ -68,7 +68,7 @@ PORTS = {name: FIRST_PORT + number for number, name in enumerate(PHASES)}
 
 
 def _exactly(connection: socket.socket, octets: int) -> bool:
-    """Whether so many bytes came."""
+    """Reads `octets` bytes; returns False if the stream ends first."""
     while octets > 0:
         got = len(connection.recv(min(octets, len(BLOCK))))
         if got == 0:
@@ -92,7 +92,7 @@ def _receive(listener: socket.socket, phase: Phase) -> None:
 
 
 def receive(host: str, names: list[str]) -> None:
-    """Receives a connection for every name, of the phase so named."""
+    """Accepts one connection for every name and receives as that phase defines."""
     threads = []
     for name, connections in Counter(names).items():
         listener = socket.socket()
@@ -110,7 +110,7 @@ def receive(host: str, names: list[str]) -> None:
 
 
 def send(host: str, name: str, seconds: float, congestion: str) -> dict[str, object]:
-    """Sends as the phase says; 0 seconds: each of its writes once."""
+    """Sends as the phase defines; 0 seconds: each of its writes once."""
     phase = PHASES[name]
     connection = socket.socket()
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
@@ -130,7 +130,7 @@ def send(host: str, name: str, seconds: float, congestion: str) -> dict[str, obj
         if phase.answer:
             _exactly(connection, phase.answer)
             due = time.monotonic()
-        # Who is late does not catch up: there is a pause behind every write.
+        # A late write does not shorten the next pause.
         due = max(due, begun[-1] / 1e9) + phase.pause
         time.sleep(max(0, due - time.monotonic()))
     queued = bytes(4)
@@ -148,7 +148,7 @@ def send(host: str, name: str, seconds: float, congestion: str) -> dict[str, obj
 
 
 if __name__ == "__main__":
-    # Who wakes late because of other programs is limited by them, not as its phase says.
+    # A sender that other programs delay would be limited by them instead of by its phase.
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     match sys.argv[1:]:

@@ -1,4 +1,4 @@
-"""TCP state as receivers keep it, RFC 9293 3.10.7.4 and RFC 5961; when a connection begins."""
+"""How receivers keep TCP state, RFC 9293 3.10.7.4 and RFC 5961; when a connection begins."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_segment_outside_the_window_changes_nothing(
 def test_a_stray_syn_opens_no_connection(
     kind: Kind, off: int, challenged: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """RFC 5961 4: it is answered by a challenge ACK, if at all."""
+    """RFC 5961 4: the host answers it with a challenge ACK, if at all."""
     made = live(kind)
     made.packets.append((200 * MS, made.frame(0, SYN, made.sent[0] + off, 0)))
     if challenged:
@@ -96,7 +96,7 @@ def test_a_stray_syn_ack_and_a_stray_reset_change_nothing(
 def test_behind_a_closed_connection_a_syn_begins_another_one(
     kind: Kind, same: bool, wait: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """RFC 9293 3.6.1: whatever its number; a capture that is replayed has the same."""
+    """RFC 9293 3.6.1: whatever its ISN; a replayed capture has the same ISN."""
     first = whole(kind, pings=1)
     start = first.packets[-1][0] + wait
     isn = kind.client_isn if same else (kind.client_isn + 3 * 10**6) % 2**32
@@ -117,7 +117,7 @@ def test_behind_a_closed_connection_a_syn_begins_another_one(
 def test_ports_that_are_used_again_without_a_captured_syn_are_another_connection(
     kind: Kind, off: int, alone: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Also where one direction alone was captured."""
+    """Also if only one direction was captured."""
     made = whole(kind, pings=1)
     start = made.packets[-1][0] + 60_000 * MS
     made.sent = [(number + off) % 2**32 for number in made.sent]
@@ -134,14 +134,14 @@ def test_ports_that_are_used_again_without_a_captured_syn_are_another_connection
 
 
 def sender_of(frame: bytes, kind: Kind) -> int:
-    """0 where the client sent it."""
+    """Returns 0 if the client sent the frame."""
     at = 14 + (4 if kind.vlan is not None else 0) + (40 if kind.v6 else 20)
     return int(int.from_bytes(frame[at : at + 2], "big") == 80)
 
 
 @pytest.mark.parametrize("v6", [False, True])
 def test_a_firewall_that_rewrites_numbers_gives_two_connections(v6: bool, tmp_path: Path) -> None:
-    """Captured on both of its sides: one pair of ports, two spaces of numbers."""
+    """Captured on both of its sides: one pair of ports, two sequence spaces."""
     outside = whole(Kind(v6=v6, client_isn=1000, server_isn=500_000), pings=3)
     inside = whole(Kind(v6=v6, client_isn=3_000_000_000, server_isn=700_000_000), pings=3)
     behind = [(time + 50 * US, frame) for time, frame in inside.packets]
@@ -167,7 +167,7 @@ def test_a_reset_that_answers_a_syn_is_no_sample_of_the_round_trip_time(tmp_path
 def test_a_reset_that_is_not_exactly_in_order_is_stray_where_its_sender_goes_on(
     tmp_path: Path,
 ) -> None:
-    """RFC 5961 3: it is answered by a challenge ACK."""
+    """RFC 5961 3: the host answers it with a challenge ACK."""
     made = live(Kind())
     made.packets.append((200 * MS, made.frame(0, RST, made.sent[0] + 500, 0)))
     flows = tables(ended(made).write(tmp_path / "a.pcap"))["flows"]
@@ -180,7 +180,7 @@ def test_a_reset_that_is_not_exactly_in_order_is_stray_where_its_sender_goes_on(
 def test_what_one_direction_sends_again_counts_however_far_behind(
     far: int, is_opened: bool, tmp_path: Path
 ) -> None:
-    # A mirror of one direction shows no window: on a long path more than 1 MiB is under way.
+    # A mirror of one direction shows no window; on a long path more than 1 MiB is in flight.
     made = Conversation(Kind(identified=False))
     if is_opened:
         made.send(0, 0, SYN)
@@ -201,7 +201,7 @@ def test_what_one_direction_sends_again_counts_however_far_behind(
 def test_acknowledgements_that_begin_late_are_those_of_what_was_sent(
     begin: int, tmp_path: Path
 ) -> None:
-    """The capture begins in the middle of a connection, while 2 MB are under way."""
+    """The capture begins in the middle of a connection, while 2 MB are in flight."""
     made, under_way = Conversation(Kind()), 2000
     acknowledged = made.sent[0]
     for number in range(4000):
@@ -219,7 +219,7 @@ def test_acknowledgements_that_begin_late_are_those_of_what_was_sent(
 
 
 def test_bytes_that_were_not_captured_are_not_in_flight(tmp_path: Path) -> None:
-    """The capture lacks more than the window allows, so that it lacks acknowledgements, too."""
+    """The capture lacks more than one window of data, so it lacks acknowledgements, too."""
     made = Conversation(Kind())
     made.open(0)
     for second in range(1, 4):

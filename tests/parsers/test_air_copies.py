@@ -1,4 +1,4 @@
-"""802.11 frames that a radio sent twice carry one packet."""
+"""Copies of a packet in 802.11 frames that a radio sent twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = [Kind(identified=False), Kind(), Kind(v6=True)]
 
 
 def put_on_air(frame: bytes, number: int, *, retry: bool = False) -> bytes:
-    """An 802.11 data frame with the content of `frame`; each sender numbers its own frames."""
+    """Returns an 802.11 data frame with the content of `frame` and sequence number `number`."""
     control = bytes([0x08, 0x09 if retry else 0x01])
     source = frame[26:30] if frame[12:14] == b"\x08\0" else frame[34:38]
     sender = b"\2\1" + source
@@ -25,7 +25,7 @@ def put_on_air(frame: bytes, number: int, *, retry: bool = False) -> bytes:
 
 
 def aired(made: Conversation, delay: int, *, retry: bool, same: bool = True) -> bytes:
-    """Sends each third packet again after `delay`, in the same frame or in one of its own."""
+    """Sends each third packet again after `delay`, in the same frame or in a new one."""
     packets = []
     for number, (time, frame) in enumerate(made.packets):
         packets.append((time, put_on_air(frame, 2 * number)))

@@ -1,4 +1,4 @@
-"""`flowsweep.read_*`: what the Arrow streams give to Polars, pyarrow and DuckDB."""
+"""`flowsweep.read_*`: what Polars, pyarrow and DuckDB get from the Arrow streams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MS = 1_000_000
 
 @pytest.fixture
 def capture(tmp_path: Path) -> Path:
-    """A short connection, an ARP frame, and two UDP flows that a pause divides."""
+    """A short connection, an ARP frame, and two UDP flows separated by a pause."""
     path = tmp_path / "small.pcap"
     path.write_bytes(
         pcap(
@@ -93,7 +93,7 @@ print(duckdb.sql("select count(*), min(epoch_ns(time)) from packets").fetchall()
 
 def test_several_files_are_one_capture_whatever_their_order(capture: Path, tmp_path: Path) -> None:
     data = capture.read_bytes()
-    # Records of 54 bytes behind their headers of 16: cut behind the second.
+    # Each record has a header of 16 bytes and a frame of 54: cut after the second record.
     cut = 24 + 2 * (16 + 54)
     first, second = tmp_path / "b.pcap", tmp_path / "a.pcap"
     first.write_bytes(data[:cut])
@@ -135,7 +135,7 @@ def test_what_is_no_capture_is_stated_at_once(tmp_path: Path, content: bytes, fo
 def test_a_payload_longer_than_any_mss_was_merged(
     tmp_path: Path, mss: int | None, payload: int, merged: int
 ) -> None:
-    """The SYN may also come last: it tells what the network carries all the same."""
+    """The SYN may also come last: its MSS still shows what the network carries."""
     data = [(number, tcp(*FLOW, seq=101, payload=payload)) for number in range(3000)]
     syn = tcp(*FLOW, flags=0x02, seq=100, mss=mss)
     path = tmp_path / "long.pcap"

@@ -1,4 +1,4 @@
-"""Copies of packets that changed between two places: checksum, MSS, size of segments."""
+"""Copies of packets that changed between two capture points: checksum, MSS, segment size."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ KINDS = st.builds(
     client_isn=st.sampled_from([1000, 2**32 - 900]),
     snaplen=st.sampled_from([96, 262_144]),
 )
-#: A segment that a host hands to its interface at once, and what Ethernet carries of it.
+#: Ethernet's MSS, and a segment that a host hands to its interface in one piece.
 MSS = 1460
 LARGE = 10 * MSS
 
 
 def folded(data: bytes) -> int:
-    """The sum of 16-bit words, RFC 1071."""
+    """Returns the folded sum of 16-bit words, RFC 1071."""
     total = sum(struct.unpack(f">{len(data) // 2}H", data[: len(data) // 2 * 2]))
     total += data[-1] << 8 if len(data) % 2 else 0
     while total > 0xFFFF:
@@ -36,7 +36,7 @@ def folded(data: bytes) -> int:
 
 
 def checksummed(frame: bytes, kind: Kind, *, left: bool) -> bytes:
-    """The frame with the checksum of TCP; `left`: with what a host leaves to its interface."""
+    """Returns the frame with a TCP checksum; `left`: the partial sum that offloading leaves."""
     network = 14 if kind.vlan is None else 18
     transport = network + (40 if kind.v6 else 20)
     changed = bytearray(frame)
@@ -108,7 +108,7 @@ def test_a_router_that_clamps_the_mss_makes_no_other_packet(v6: bool, tmp_path: 
 def divided(
     made: Conversation, time: int, *, ttl: int = 63, gap: int = 12 * US
 ) -> list[tuple[int, bytes]]:
-    """Sends a large segment; the parts of it that pass another place."""
+    """Sends a large segment; returns its parts as seen at another capture point."""
     first, ident = made.sent[0], made.ident
     made.send(time, 0, payload=LARGE)
     made.ident = ident
@@ -125,7 +125,7 @@ def divided(
 
 
 def write_both(here: list[tuple[int, bytes]], there: list[tuple[int, bytes]], path: Path) -> Path:
-    """A pcapng of two interfaces."""
+    """Writes a pcapng file of two interfaces."""
     nanoseconds = build.interface(build.option(9, b"\x09"))
     packets = sorted([(*packet, 0) for packet in here] + [(*packet, 1) for packet in there])
     blocks = [
@@ -141,7 +141,7 @@ def write_both(here: list[tuple[int, bytes]], there: list[tuple[int, bytes]], pa
 def test_parts_of_a_large_segment_are_copies_of_it(
     kind: Kind, gap: int, is_routed: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """A container's interface shows the segment whole, the one behind the bridge its parts."""
+    """A container's interface shows the whole segment, the one behind the bridge its parts."""
     path = tmp_path_factory.mktemp("parts") / "a.pcap"
     made = Conversation(kind)
     made.open(0)

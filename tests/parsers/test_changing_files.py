@@ -1,4 +1,4 @@
-"""Captures that change while they are read: cut, written to, replaced, still growing."""
+"""Captures that change while they are read: truncated, overwritten, replaced, still growing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def content() -> bytes:
 def parse_while(
     path: Path, output: Path, change: Callable[[], object], threads: int
 ) -> subprocess.CompletedProcess[str]:
-    """Parses a pipe first, then `path`: the pipe holds the work up until `change` was made."""
+    """Parses a pipe first, then `path`: the pipe delays the parser until `change` was made."""
     pipe = path.with_name("first.pcap")
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "flowsweep", "parse", path, pipe, "--output", output,
@@ -47,7 +47,7 @@ def parse_while(
 
 
 def edge(records: int) -> int:
-    """Where so many records end."""
+    """Returns the file offset at which this many records end."""
     return HEAD + records * RECORD
 
 
@@ -142,7 +142,7 @@ def test_a_compressed_file_that_grows_is_reported(path: Path, tmp_path: Path) ->
     assert "a file that grew to" in done.stderr
 
 
-# What is read in Python says the same.
+# The Python readers report the same errors.
 READERS: dict[str, Callable[[Any], int]] = {
     "polars": lambda table: pl.DataFrame(table).height,
     "pyarrow": lambda table: pa.table(table).num_rows,
@@ -166,7 +166,7 @@ def test_a_damaged_capture_warns_whoever_reads_it(
     assert message.startswith(f"{path}: damaged at packet 301, byte {edge(300):,}")
     assert "9 bytes, then the end of the file" in message
     assert "300 packets before it were kept" in message
-    # Each reading warns; as an error it ends it.
+    # Every read warns; if the warning is an error, it ends the read.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(Exception, match="damaged at packet 301"):
@@ -203,7 +203,7 @@ def test_altered_bytes_of_a_table_are_found_by_whoever_reads_it(
     frames = [at for at in range(end) if whole.startswith(b"\x28\xb5\x2f\xfd", at)]
     found = 0
     for number, frame in enumerate(frames):
-        # A byte behind the head of the frame, another one in each.
+        # A byte after the header of the zstd frame, at changing places.
         at = frame + 7 + number % 4
         file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         try:
@@ -211,5 +211,5 @@ def test_altered_bytes_of_a_table_are_found_by_whoever_reads_it(
         except (OSError, pl.exceptions.PolarsError, duckdb.Error, pa.ArrowException):
             found += 1
     assert len(frames) > 10
-    # What no reader looks at, as a list whose values no row has, may be altered.
+    # Some bytes, such as a list whose values no row uses, are read by no reader.
     assert found > 0.7 * len(frames)

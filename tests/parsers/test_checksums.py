@@ -1,4 +1,4 @@
-"""`--verify-checksums`: packets with a wrong one are in no flow but counted, as tshark does."""
+"""`--verify-checksums`: packets with wrong checksums are counted as by tshark, but in no flow."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from collection import IS_LARGE, PCAPS, by_size, rows
 
 import flowsweep
 
-#: Greater ones take tshark minutes.
+#: tshark needs minutes for larger captures.
 LARGEST_B = 2_000_000
-#: Packets of a file whose checksum tshark 4 does not look at: another header contradicts itself.
+#: Packets whose checksum tshark 4 does not verify: another header contradicts itself.
 NOT_VERIFIED_THERE = {"ntop-nDPI/reasm_crash_anon.pcapng": 1}
 
 
 def with_checksums(frame: bytes) -> bytes:
-    """Right checksums for a frame with TCP over IPv4 without options."""
+    """Returns the frame, TCP over IPv4 without options, with correct checksums."""
     header, segment = bytearray(frame[14:34]), bytearray(frame[34:])
     header[10:12] = bytes(2)
     header[10:12] = _checksum(bytes(header))
@@ -42,7 +42,7 @@ def _checksum(octets: bytes) -> bytes:
 
 
 def parsed(capture: Path, folder: Path, *options: str) -> tuple[dict[str, pl.DataFrame], str]:
-    """Tables by name, and what was said."""
+    """Returns the tables by name, and the messages."""
     command = [sys.executable, "-m", "flowsweep", "parse", capture, "-o", folder, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return {path.stem: pl.read_parquet(path) for path in folder.glob("*.parquet")}, done.stderr
@@ -110,7 +110,7 @@ def test_show_tells_of_them(damaged: Path) -> None:
 
 
 def wrong_by_tshark() -> dict[str, int | None]:
-    """By capture: recorded ones, or of the larger set what tshark says now."""
+    """Returns tshark's counts by capture: recorded ones, or fresh ones for the larger set."""
     if not IS_LARGE:
         recorded = rows("oracle/checksums.csv")
         return {row["file"]: int(row["wrong"]) if row["wrong"] else None for row in recorded}
@@ -122,7 +122,7 @@ def wrong_by_tshark() -> dict[str, int | None]:
 
 
 def test_wrong_checksums_are_those_that_tshark_finds(tmp_path: Path) -> None:
-    """But for those left to the interface, which tshark 4.0 calls wrong."""
+    """Except checksums that are left to the interface, which tshark 4.0 calls wrong."""
     from flowsweep import _parsers
     from flowsweep.parsing import Settings
 

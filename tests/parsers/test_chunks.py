@@ -1,4 +1,4 @@
-"""Properties of reading: how a capture is cut into files and shared out changes no number."""
+"""Reading: how a capture is split into files and among threads changes no number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from build import pcap, tcp, udp
 from test_parse_command import TABLES, flowsweep, tables_of
 
-#: More packets than three chunks of the smallest size hold, most of different connections.
+#: More packets than three chunks of the smallest size, most of different connections.
 PACKETS, CONNECTIONS = 30_000, 4_000
 
 
@@ -44,7 +44,7 @@ def parse(
 
 @pytest.fixture(scope="module")
 def whole(packets: list[tuple[int, bytes]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of `whole.pcap` and its tables, made with one thread."""
+    """The folder of `whole.pcap` and its tables, written with one thread."""
     folder = tmp_path_factory.mktemp("whole")
     (folder / "whole.pcap").write_bytes(pcap(packets))
     parse(folder / "tables", folder / "whole.pcap")
@@ -60,16 +60,16 @@ def test_any_number_of_threads_gives_the_same_bytes(
 
 
 def test_a_pipe_gives_the_same_bytes_at_any_number_of_threads(tmp_path: Path) -> None:
-    """The SYN of a connection comes after rows of it were written: these cannot come again."""
+    """The SYN comes after rows of its connection were written, which cannot be changed any more."""
     chance = random.Random(8)
     found = []
     for place in range(PACKETS * 4):
-        # Few connections at first, and more and more: chunks grow, slowly and fast, and shrink.
+        # The number of connections grows and then shrinks, so that the chunk size does, too.
         number = chance.randrange(1 + min(place, PACKETS * 4 - place) // 2)
         late = place > PACKETS * 2 and chance.random() < 0.1
         client, server = ("10.0.0.1", 1024 + number), ("10.0.0.2", 80)
         ends = (*client, *server) if late else (*server, *client)
-        # The number of the SYN is that before the bytes which the server acknowledges.
+        # The SYN has the number 0, which the server acknowledges.
         numbers = {"flags": 2} if late else {"seq": place, "ack": 1}
         found.append((place * 1000, tcp(*ends, **numbers, payload=9)))
     data = pcap(found)
@@ -90,7 +90,7 @@ def test_a_pipe_gives_the_same_bytes_at_any_number_of_threads(tmp_path: Path) ->
 def test_several_files_are_one_capture(
     packets: list[tuple[int, bytes]], whole: Path, tmp_path: Path, deal: str
 ) -> None:
-    # In turns: but packets of one time stay together, because files do not say which came first.
+    # In turns; packets of equal time stay together, as their order across files is undefined.
     parts: list[list[tuple[int, bytes]]] = [[], [], []]
     for place, packet in enumerate(packets):
         part = place * 3 // len(packets) if deal.startswith("one") else packet[0] // 1_000 % 3
@@ -116,7 +116,7 @@ def test_messages_hold_every_byte_once(whole: Path) -> None:
 
 
 def fragment(frame: bytes, *, offset: int, more: bool, ident: int) -> bytes:
-    """The same frame as a part of a fragmented packet."""
+    """Returns the same frame as one fragment of a packet."""
     word = (offset // 8 | (0x2000 if more else 0)).to_bytes(2, "big")
     return frame[:18] + ident.to_bytes(2, "big") + word + frame[22:]
 

@@ -1,4 +1,4 @@
-"""A receiver closes its window: whether data waited for it, and for how long."""
+"""A receiver closes its window: did data wait for it, and for how long?"""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from conversation import ACK, KINDS, MS, RTT, US, Conversation, Kind, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-#: When the data before were acknowledged with a window of nothing, and when it opened.
+#: When the receiver acknowledged the data with a zero window, and when it reopened the window.
 CLOSED, OPENED = 100 * MS + RTT, 900 * MS
 
 
 def conversation(kind: Kind, probes: str, resumed: int) -> Conversation:
-    """1,000 bytes, a window of nothing, `probes` of it, a window again; data that long after."""
+    """Sends 1,000 bytes, `probes` the zero window, and sends again `resumed` ns after it opens."""
     made = Conversation(kind)
     made.open(0)
     made.send(100 * MS, 0, payload=1000)
@@ -49,12 +49,12 @@ def conversation(kind: Kind, probes: str, resumed: int) -> Conversation:
 def test_a_sender_that_probes_waits_for_the_window(
     kind: Kind, probes: str, resumed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Linux probes with no byte below the window, others with the next one beyond it."""
+    """Linux probes with an old number and no byte, other systems with the next byte."""
     made = conversation(kind, probes, resumed)
     found = tables(made.write(tmp_path_factory.mktemp("closed") / "a.pcap"))["flows"]
     [sent] = found.filter(pl.col("payload_bytes") > 0).rows(named=True)
     assert sent["window_probes"] == 3
-    # What the sender did with an open window is not the receiver's.
+    # Time that the sender spent with an open window is not the receiver's.
     slack = max(1 * MS, resumed)
     assert sent["receiver_limited_ns"] == pytest.approx(OPENED - CLOSED, abs=slack)
     assert sent["network_limited_ns"] <= resumed

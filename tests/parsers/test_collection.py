@@ -1,4 +1,4 @@
-"""The captures of `tests/data`: whole, small, each with its origin, its licence and its oracle."""
+"""The captures of `tests/data`: intact, small, each with its origin, its licence and its oracle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collection import DATA
 
 OWN = {"MANIFEST.csv", "README.md", "take.py"}
 ZEEK = "oracle/zeek-8.0.10/"
-#: Captures that were made for this project, after faults that people reported of other programs.
+#: Captures made for this project after faults that users of other programs reported.
 MADE = "threads/"
 MOST_BYTES = 1_000_000
 REDISTRIBUTABLE = {"Apache-2.0", "BSD-3-Clause", "MIT", "Unlicense"}

@@ -1,4 +1,4 @@
-"""Congestion marks (ECN): which packets could be marked, which were, and what echoes that."""
+"""Congestion marks (ECN): which packets could be marked, which were, and which echo a mark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COUNTS = ("ecn_capable_packets", "ce_packets", "ece_packets", "cwr_packets")
 
 
 def marked(frame: bytes, mark: int) -> bytes:
-    """The frame with the ECN bits of its IP header."""
+    """Returns the frame with these ECN bits in its IP header."""
     at = 18 if frame[12:14] == b"\x81\x00" else 14
     changed = bytearray(frame)
     if frame[at] >> 4 == 6:
@@ -57,7 +57,7 @@ def test_marks_and_echoes_are_counted_as_they_were_made(
     kind: Kind, steps: list[tuple[int, int]]
 ) -> None:
     talk = Conversation(kind)
-    # What a SYN says with these bits is no echo.
+    # In a SYN these bits are no echo.
     talk.send(0, 0, SYN | ECE | CWR)
     talk.send(10 * MS, 1, SYN | ACK | ECE)
     talk.send(10 * MS + 10, 0)
@@ -81,7 +81,7 @@ def test_the_counter_of_accecn_is_no_echo() -> None:
     ends = ("10.0.0.1", 1000, "10.0.0.2", 80)
     back = (*ends[2:], *ends[:2])
     sent = [marked(tcp(*ends, flags=ACK | AE | ECE, seq=at, payload=10), ECT_1) for at in (0, 10)]
-    # 5 is where the counter begins; 6 says that one mark arrived.
+    # The counter begins at 5; 6 reports one mark.
     answers = [tcp(*back, flags=ACK | AE | bits, ack=20) for bits in (ECE, CWR)]
     frames = [*sent, *answers]
     found = tables(pcap([(number * MS, frame) for number, frame in enumerate(frames)]))

@@ -1,4 +1,4 @@
-"""Copies where a burst ends, a silence follows, or nothing of the connection is known yet."""
+"""Copies at the end of a burst, before a silence, and where a connection is still unknown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SEGMENTS = 10
 
 
 def burst(made: Conversation, time: int, side: int, gap: int = 12 * US) -> None:
-    """Full segments, acknowledged one by one after a round trip."""
+    """Sends full segments, acknowledged one by one after a round trip."""
     for number in range(SEGMENTS):
         sent = time + number * gap
         made.send(sent, side, payload=1460)
@@ -25,7 +25,7 @@ def burst(made: Conversation, time: int, side: int, gap: int = 12 * US) -> None:
 
 
 def twice(made: Conversation, delay: int) -> None:
-    """Records each packet once more, so much later."""
+    """Records each packet once more after `delay`."""
     copies = [(time + delay, frame) for time, frame in made.packets]
     made.packets[:] = sorted(made.packets + copies, key=lambda packet: packet[0])
 
@@ -35,7 +35,7 @@ def twice(made: Conversation, delay: int) -> None:
 def test_copies_are_recognised_before_a_long_silence(
     kind: Kind, silence: int, tmp_path: Path
 ) -> None:
-    """Until its FIN, behind the silence, the client of a download only acknowledges."""
+    """Before the silence and its FIN, the client of a download only acknowledges."""
     made = Conversation(kind)
     made.open(0)
     burst(made, 20 * MS, 1)
@@ -64,7 +64,7 @@ def test_a_handshake_before_a_silence_is_one(kind: Kind, delay: int, tmp_path: P
 
 
 def test_a_syn_that_a_scanner_sends_twice_is_no_copy(tmp_path: Path) -> None:
-    """It is answered twice, and the scanner's host resets both."""
+    """It is answered twice, and the scanner's host resets both answers."""
     kind = Kind(identified=False)
     made = Conversation(kind)
     made.send(0, 0, SYN)
@@ -81,7 +81,7 @@ def test_a_syn_that_a_scanner_sends_twice_is_no_copy(tmp_path: Path) -> None:
 def test_a_handshake_behind_a_router_is_no_second_one(
     kind: Kind, delay: int, tmp_path: Path
 ) -> None:
-    """A SYN is followed half a path later by itself with a lower TTL, before any RTT is known."""
+    """The routed SYN has a lower TTL and arrives half a path later, before any RTT is known."""
     round_trip = 100 * MS
     made = Conversation(kind)
     made.send(0, 0, SYN)
@@ -104,7 +104,7 @@ def test_a_handshake_behind_a_router_is_no_second_one(
 def test_cut_copies_behind_a_burst_count_once(
     kind: Kind, snaplens: tuple[int, int], tmp_path: Path
 ) -> None:
-    """The copies begin when half of the burst has gone, and nothing follows for long."""
+    """The copies begin when half of the burst was sent, and a long silence follows."""
     made = Conversation(kind)
     made.open(0)
     burst(made, 1000 * MS, 0, gap=5 * US)

@@ -1,4 +1,4 @@
-"""A compressed capture that was cut anywhere is read up to there, and said to be cut."""
+"""A truncated compressed capture is read up to the cut and reported as truncated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_where_the_end_lacks_it_is_reported(tmp_path: Path, suffix: str) -> None
     frame = tcp("10.0.0.1", 1000, "10.0.0.2", 80, payload=60)
     frames = [frame[:54] + draw.randbytes(60) for _ in range(PACKETS)]
     plain = pcap([(number * 1_000, frame) for number, frame in enumerate(frames)])
-    # What is compressed in blocks of its own is cut between two of them, too.
+    # A format with independent blocks is also cut between two blocks.
     packed = PACK[suffix](plain)
     cuts = {1, 2, 3, 4, 8, 12, *draw.sample(range(16, len(packed)), 30)}
     path = tmp_path / f"cut.pcap.{suffix}"
@@ -45,7 +45,7 @@ def test_where_the_end_lacks_it_is_reported(tmp_path: Path, suffix: str) -> None
             try:
                 found = pl.DataFrame(flowsweep.read_captures(path))["packets"].sum()
             except CaptureError:
-                continue  # not even its begin is there
+                continue  # not even the file header is left
         assert [one.category for one in caught] == [flowsweep.DamagedCaptureWarning], left
         assert found <= PACKETS
     path.write_bytes(packed)
@@ -55,10 +55,10 @@ def test_where_the_end_lacks_it_is_reported(tmp_path: Path, suffix: str) -> None
 
 
 def test_lz4_that_is_cut_between_two_blocks_is_reported(tmp_path: Path) -> None:
-    """Where a block ends a record does, too: nothing but the end mark tells that more came."""
+    """The block ends with a record: only the missing end mark shows that more followed."""
     draw = random.Random(1)
     frame = tcp("10.0.0.1", 1000, "10.0.0.2", 80, payload=954)
-    # 24 bytes of the file and 16 of each record stand before the first one.
+    # The file header takes 24 bytes and each record header 16.
     sizes = [1024 - 16 - 24, *[1024 - 16] * 3_000]
     frames = [frame[:54] + draw.randbytes(size - 54) for size in sizes]
     packed = PACK["lz4"](pcap([(number * 1_000, frame) for number, frame in enumerate(frames)]))

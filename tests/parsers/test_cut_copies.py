@@ -1,4 +1,4 @@
-"""Copies of which fewer bytes were captured: by snap length, or behind a longer header."""
+"""Copies with fewer captured bytes: by snap length, or because of a longer header."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Maker = Callable[[random.Random, bytes, int], tuple[int, bytes]]
 
 
 def sent(maker: Maker, *, v6: bool, identified: bool, seed: int = 1) -> Packets:
-    """Forty packets of one sender, none like another."""
+    """Returns forty different packets of one sender."""
     rng = random.Random(seed)
     ends = ("fd00::1", "fd00::2") if v6 else ("10.0.0.1", "10.0.0.2")
     packets = []
@@ -60,7 +60,7 @@ def sent(maker: Maker, *, v6: bool, identified: bool, seed: int = 1) -> Packets:
 
 
 def capture_at_two_interfaces(packets: Packets, snaplens: tuple[int, int], delay: int) -> bytes:
-    """A pcapng file of two interfaces that both show each packet, cut at their snap lengths."""
+    """Returns a pcapng file whose two interfaces show each packet, cut at their snap lengths."""
     both = [
         (time + late, frame, place)
         for time, frame in packets
@@ -130,7 +130,7 @@ def test_a_tag_that_leaves_less_of_a_packet_makes_no_other_one(
     packets = sent(maker, v6=v6, identified=identified)
     wrapped = [(time + 4 * US, wrap(frame, 1)) for time, frame in packets]
     both = sorted(packets + wrapped, key=lambda packet: packet[0])
-    # Headers and 24 bytes of what has no checksum, as far as they go inside the longest tunnel.
+    # Headers, and 24 bytes of packets without a checksum, must fit inside the longest tunnel.
     made = Conversation(Kind(snaplen=120 if maker is udp_without_checksum else 96), both)
     found = tables(made.write(tmp_path / "a.pcap"))
     assert found["captures"]["duplicate_packets"].to_list() == [40]
@@ -138,7 +138,7 @@ def test_a_tag_that_leaves_less_of_a_packet_makes_no_other_one(
 
 
 def test_datagrams_of_one_checksum_and_other_bytes_are_no_copies(tmp_path: Path) -> None:
-    """Even where routes of two lengths bring them: checksums that senders keep the same."""
+    """Even if the TTL differs by route: some senders use one checksum for all datagrams."""
     rng = random.Random(1)
     packets = []
     for number in range(100):
@@ -153,7 +153,7 @@ def test_datagrams_of_one_checksum_and_other_bytes_are_no_copies(tmp_path: Path)
 
 
 def stamped(kind: Kind) -> Packets:
-    """A conversation with timestamps, right checksums, and a SACK block at times."""
+    """Returns a conversation with timestamps, right checksums, and a SACK block in every third."""
     made = whole(kind)
     packets = []
     header = 54 if kind.v6 else 34
@@ -188,7 +188,7 @@ def test_a_segment_that_was_cut_within_its_options_is_a_copy(
 
 
 def test_a_cut_acknowledgement_leaves_other_ways_to_know_a_copy(tmp_path: Path) -> None:
-    """A checksum that was left to the interface, and an MSS that a router clamped."""
+    """The checksum was left to the interface, and a router clamped the MSS."""
     made = whole(Kind(v6=True))
     syn = build.tcp("fd00::1", 40000, "fd00::2", 80, 2, 1000, mss=1460)
     clamped = build.tcp("fd00::1", 40000, "fd00::2", 80, 2, 1000, mss=1400)
@@ -198,7 +198,7 @@ def test_a_cut_acknowledgement_leaves_other_ways_to_know_a_copy(tmp_path: Path) 
     second = [(t + 4 * US, checksummed(frame, kind, left=False)) for t, frame in made.packets]
     first[0] = (0, checksummed(syn, kind, left=False))
     second[0] = (4 * US, checksummed(clamped, kind, left=False))
-    # of another connection
+    # an acknowledgement of another connection, cut within its options
     cut = build.tcp("fd00::1", 1, "fd00::2", 2, options=bytes([1, 1, 8, 10]) + bytes(36))
     both = sorted([*first, *second, (MS, checksummed(cut, kind, left=False))])
     found = tables(Conversation(Kind(snaplen=96), both).write(tmp_path / "a.pcap"))
@@ -206,7 +206,7 @@ def test_a_cut_acknowledgement_leaves_other_ways_to_know_a_copy(tmp_path: Path) 
 
 
 def test_segments_of_one_checksum_and_other_options_are_no_copies(tmp_path: Path) -> None:
-    """The checksum stands for options only where these were not captured."""
+    """The checksum stands in for options only if they were not captured."""
     packets = []
     for number in range(40):
         edges = (1001, 2001) if number % 2 else (3001, 4001)
@@ -223,7 +223,7 @@ def test_segments_of_one_checksum_and_other_options_are_no_copies(tmp_path: Path
 def test_acknowledgements_of_one_receiver_that_were_cut_to_their_ports_are_no_copies(
     tmp_path: Path,
 ) -> None:
-    """A snap length of 64 leaves ten bytes of TCP behind IPv6: no more than the sequence number."""
+    """A snap length of 64 leaves ten bytes of TCP after IPv6, without the whole ACK number."""
     made = Conversation(Kind(v6=True, snaplen=64))
     for number in range(400):
         made.send(number * 100 * US, 0, payload=1000)

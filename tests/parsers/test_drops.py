@@ -1,4 +1,4 @@
-"""What a pcapng file says of lost packets."""
+"""Lost packets as reported by a pcapng file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def option(code: int, count: int) -> bytes:
 
 
 def packet(lost: int | None, interface: int = 0) -> bytes:
-    """An Enhanced Packet Block with `epb_dropcount`."""
+    """Returns an Enhanced Packet Block with `epb_dropcount`."""
     options = b"" if lost is None else option(4, lost) + bytes(4)
     head = struct.pack("<IIIII", interface, 0, 0, len(FRAME), len(FRAME))
     return block(6, head + FRAME + bytes(-len(FRAME) % 4) + options)
@@ -43,7 +43,7 @@ TOTALS = block(5, struct.pack("<III", 0, 0, 0) + option(5, 3) + option(7, 4) + b
         (packet(5) + packet(None) + packet(12_345), 12_350, None),
         (packet(2**64 - 1) + packet(1), 2**63 - 1, None),
         (old_packet(7) + old_packet(0xFFFF) + old_packet(2), 9, None),
-        # Totals count the same packets again.
+        # The totals include these packets.
         (packet(5) + TOTALS, 4, 3),
     ],
 )
@@ -94,7 +94,7 @@ def test_dumpcap_writes_all_drops_as_those_of_the_interface(
 def test_a_part_of_a_capture_has_the_totals_of_the_whole(
     tmp_path: Path, received: int, letter: str, share: str
 ) -> None:
-    """Wireshark writes them beside the packets that a filter leaves."""
+    """Wireshark writes the totals even if a filter leaves only some packets."""
     path = tmp_path / "part.pcapng"
     totals = block(5, struct.pack("<III", 0, 0, 0) + option(4, received) + option(5, 3) + bytes(4))
     path.write_bytes(SECTION + INTERFACE + packet(None) + totals)

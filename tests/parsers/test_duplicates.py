@@ -1,4 +1,4 @@
-"""Copies of packets: told from packets that were sent again, and counted apart."""
+"""Copies of packets: distinguished from retransmissions, and counted apart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS = st.builds(
 
 
 def doubled(made: Conversation, delay: int) -> Conversation:
-    """Each packet recorded again after `delay`."""
+    """Returns the conversation with each packet recorded again after `delay`."""
     both = [(time + late, frame) for time, frame in made.packets for late in (0, delay)]
     made.packets[:] = sorted(both, key=lambda packet: packet[0])
     return made
@@ -46,7 +46,7 @@ def doubled(made: Conversation, delay: int) -> Conversation:
 def test_each_packet_recorded_twice_counts_once(
     kind: Kind, delay: int, pings: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Behind its acknowledgement too: no host sends a SYN again so soon, nor what is beside it."""
+    """Even after its acknowledgement: no host repeats a SYN, or the packets near it, so soon."""
     path = tmp_path_factory.mktemp("twice") / "a.pcap"
     once = tables(whole(kind, pings).write(path))
     twice = tables(doubled(whole(kind, pings), delay).write(path))
@@ -74,7 +74,7 @@ def test_each_packet_recorded_twice_counts_once(
 def test_a_packet_that_was_sent_again_is_no_copy(
     kind: Kind, delay: int, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """It has another identification; without one it follows alone, or much later."""
+    """It has another identification; without identifications it comes alone, or much later."""
     chance = random.Random(seed)
     made = Conversation(kind)
     made.open(0)
@@ -95,7 +95,7 @@ def test_a_packet_that_was_sent_again_is_no_copy(
 
 @pytest.mark.parametrize("v6", [False, True])
 def test_a_packet_in_front_of_a_router_and_behind_it_counts_once(v6: bool, tmp_path: Path) -> None:
-    """The router changes addresses of Ethernet and the TTL; it may take milliseconds."""
+    """The router changes the Ethernet addresses and the TTL; it may take milliseconds."""
     made = whole(Kind(v6=v6))
     both = []
     for time, frame in made.packets:
@@ -111,7 +111,7 @@ def test_a_packet_in_front_of_a_router_and_behind_it_counts_once(v6: bool, tmp_p
 
 
 def test_duplicate_acknowledgements_are_no_copies(tmp_path: Path) -> None:
-    """Without identification three of them look alike; nothing beside them is recorded twice."""
+    """Without identifications three of them look alike; no packet near them is recorded twice."""
     made = Conversation(Kind(v6=True))
     made.open(0)
     made.ping(100 * MS)
@@ -124,7 +124,7 @@ def test_duplicate_acknowledgements_are_no_copies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("v6", [False, True])
 def test_datagrams_of_equal_content_are_no_copies(v6: bool, tmp_path: Path) -> None:
-    """A sender may send the same again and again."""
+    """A sender may repeat the same content."""
     ends = ("fd00::1", "fd00::2") if v6 else ("10.0.0.1", "10.0.0.2")
     frame = build.udp(ends[0], 5000, ends[1], 5001, payload=1400)
     packets = [(number * 12 * US, frame) for number in range(500)]
@@ -178,7 +178,7 @@ def test_probes_with_a_rising_ttl_are_no_copies(tmp_path: Path) -> None:
 
 
 def test_acknowledgements_are_no_copies_where_only_the_other_direction_is(tmp_path: Path) -> None:
-    """A mirror may see one direction alone: three duplicate acknowledgements of the other are."""
+    """A mirror may copy one direction only: the other has three true duplicate acknowledgements."""
     made = Conversation(Kind(v6=True))
     made.open(0)
     for number in range(20):
@@ -194,7 +194,7 @@ def test_acknowledgements_are_no_copies_where_only_the_other_direction_is(tmp_pa
 
 
 def test_answers_of_a_host_without_the_connection_are_no_copies(tmp_path: Path) -> None:
-    """A link that copies packets had the last data twice: each got a RST without identification."""
+    """The link copied the last data, and each copy caused a RST without identification."""
     made = Conversation()
     made.open(0)
     for number in range(3):
@@ -212,7 +212,7 @@ def test_answers_of_a_host_without_the_connection_are_no_copies(tmp_path: Path) 
 
 
 def test_datagrams_of_random_identification_are_no_copies(tmp_path: Path) -> None:
-    """Two of so many have the same one by chance."""
+    """Two of that many share an identification by chance."""
     chance = random.Random(5)
     packets = []
     for number in range(20_000):
@@ -236,7 +236,7 @@ def test_datagrams_with_an_equal_beginning_are_no_copies(tmp_path: Path) -> None
 
 
 def test_a_mirror_of_single_packets_is_recognised_by_the_whole_capture(tmp_path: Path) -> None:
-    """Questions to a name server, each from a port of its own, recorded twice."""
+    """Queries to a name server, each from its own port, recorded twice."""
     packets = []
     for number in range(20):
         frame = bytearray(build.udp("10.0.0.1", 5000 + number, "10.0.0.2", 53, payload=40))
@@ -268,16 +268,16 @@ def test_a_summary_counts_copies_as_asked() -> None:
 
 @pytest.mark.parametrize("queue", [0, 60 * MS])
 def test_captures_of_both_ends_count_each_packet_once(queue: int, tmp_path: Path) -> None:
-    """The other end sees a packet half a round trip later, and later behind a queue.
+    """The other end sees a packet half a round trip later, plus the time in a queue.
 
-    One that was lost on the way and sent again has another identification, and is no copy.
+    A packet that was lost and sent again has another identification, and is no copy.
     """
     made = whole(Kind(), pings=20)
     ends: tuple[list[tuple[int, bytes]], ...] = ([], [])
     for number, (time, frame) in enumerate(made.packets):
         side = int(frame[26:30] != bytes([10, 0, 0, 1]))
         ends[side].append((time, frame))
-        if number == 7:  # a ping that never arrives: nobody but its sender sees it
+        if number == 7:  # a ping that is lost: only its sender sees it
             continue
         ends[1 - side].append((time + RTT // 2 + queue, frame))
     paths = [tmp_path / "client.pcap", tmp_path / "server.pcap"]
@@ -286,5 +286,5 @@ def test_captures_of_both_ends_count_each_packet_once(queue: int, tmp_path: Path
         made.write(path)
     rows = pl.DataFrame(Table("packets", tuple(paths), Settings()))
     both_ways = min(map(len, ends))
-    # Of the first ones of a side nobody knows yet whether it numbers its packets.
+    # It takes a few packets to learn whether a side numbers its packets.
     assert both_ways - 5 <= rows["copy_of"].is_not_null().sum() <= both_ways

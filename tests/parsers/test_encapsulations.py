@@ -1,4 +1,4 @@
-"""What a packet is wrapped in leads to the flow inside, and to the ends that talk to each other."""
+"""Encapsulated packets belong to the inner flow, between the hosts that communicate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def one(frame: bytes, *, snaplen: int = 262_144) -> Tables:
 
 
 def route(following: int, left: int, *segments: str, kind: int = 4, tlvs: bytes = b"") -> bytes:
-    """A routing header; RFC 8754 puts the last segment first."""
+    """Returns a routing header; RFC 8754 puts the last segment first."""
     body = b"".join(ip_address(segment).packed for segment in segments) + tlvs
     last = max(len(segments) - 1, 0)
     return struct.pack(">BBBBBBH", following, len(body) // 8, kind, left, last, 0, 0) + body
@@ -57,7 +57,7 @@ def test_a_pseudowire_whatever_its_addresses_begin_with(
     arp: bool,
     snaplen: int,
 ) -> None:
-    """RFC 4448, 8469, 4928; entropy and flow labels are labels."""
+    """RFC 4448, 8469, 4928; entropy and flow labels are labels, too."""
     ends = V6 if v6 else V4
     frame = receiver + bytes([sender[0] & 0xFE]) + sender[1:]
     frame += b"".join(struct.pack(">HH", 0x8100, tag) for tag in tags)
@@ -83,9 +83,9 @@ def test_a_pseudowire_whatever_its_addresses_begin_with(
         (route(17, 1, LAST), LAST),
         (route(17, 0, LAST, NEXT), V6[1]),
         (route(17, 1, LAST, NEXT, tlvs=bytes([5, 6]) + bytes(6)), LAST),
-        # Of a mobile host, RFC 6275 6.4.
+        # To a mobile host, RFC 6275 6.4.
         (route(17, 1, HOME, kind=2), HOME),
-        # Given up by RFC 5095.
+        # Deprecated by RFC 5095.
         (route(17, 1, LAST, kind=0), V6[1]),
     ],
 )
@@ -117,11 +117,11 @@ def test_a_host_away_from_home_is_known_by_its_home_address() -> None:
 @pytest.mark.parametrize(
     ("protocol", "inside", "tunnel", "ends"),
     [
-        # RFC 8986: End.DT4, End.DT6, End.DX2; with a route, ...
+        # RFC 8986: End.DT4, End.DT6, End.DX2; with a routing header, ...
         (43, route(4, 1, LAST, NEXT) + INNER, "srv6", V4),
         (43, route(41, 1, LAST, NEXT) + ip(*V6, 17, UDP), "srv6", V6),
         (43, route(143, 0, LAST) + ethernet(INNER), "srv6", V4),
-        # ... and with a single segment without.
+        # ... and, for a single segment, without.
         (4, INNER, "4in6", V4),
         (41, ip(*V6, 17, UDP), "6in6", V6),
         (143, ethernet(INNER), "srv6", V4),
@@ -152,7 +152,7 @@ def test_a_jumbogram_tells_its_length_in_an_option(length: int) -> None:
     assert flow_rows(found, *columns) == [(40 + length, length - 16, 54 + length)]
     assert found["captures"]["length_conflict_packets"].to_list() == [0]
     assert found["captures"]["super_packets"].to_list() == [1]
-    # The record is wrong, or the option is.
+    # Either the record or the option is wrong.
     found = tables(pcap([(0, frame)], originals=[2**32 - 1]))
     assert flow_rows(found, *columns) == [(40 + length, length - 16, 54 + length)]
     packet[44:48] = b"\xff" * 4

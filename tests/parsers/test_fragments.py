@@ -1,4 +1,4 @@
-"""Fragments belong to the flow of the first one of their packet, until all are there.
+"""Fragments belong to the flow of their packet's first fragment, until all have arrived.
 
 RFC 791 3.2, RFC 8200 4.5, RFC 4963.
 """
@@ -121,7 +121,7 @@ def test_a_part_before_the_first_one_joins_a_flow_that_is_there() -> None:
 
 
 def test_a_part_before_the_first_one_is_put_apart_on_a_pipe(tmp_path: Path) -> None:
-    """What cannot be read twice cannot be known ahead."""
+    """A pipe cannot be read twice to find the first fragment."""
     one, two = parts(V4, 17, datagram(1001, 9, 2000))
     content = pcap([(0, ethernet(two)), (1, ethernet(one))])
     command = [sys.executable, "-m", "flowsweep", "parse", "-", "--output", tmp_path]
@@ -175,9 +175,9 @@ def test_extension_headers_inside_the_parts_are_followed() -> None:
 def test_packets_of_other_identifications_are_kept_apart(
     v6: bool, later: int, sizes: list[int], data: st.DataObject
 ) -> None:
-    """Parts of several packets of a sender, mixed, each to another port.
+    """Fragments of several packets of a sender, interleaved, each packet to another port.
 
-    Those of IPv6 behind the first may name any header.
+    In IPv6, fragments after the first may name any next header.
     """
     ends = V6 if v6 else V4
     packets = [

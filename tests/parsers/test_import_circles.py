@@ -1,4 +1,4 @@
-"""No circle among the modules of a Rust crate: at every level siblings import in one direction."""
+"""No import cycles in a Rust crate: siblings import in one direction at every level."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Crate:
         return crate
 
     def exported(self, module: Module, text: str):
-        """Names that `module` makes its own, and the module that each comes from."""
+        """Yields the names that `module` re-exports, and the module each comes from."""
         for statement in re.finditer(r"\bpub(?:\([^)]*\))? use ([^;]+);", text):
             for path in expand(statement[1]):
                 first, *rest = (name for name in path if name not in ("crate", "self"))
@@ -47,7 +47,7 @@ class Crate:
                     yield (rest or [child[-1]])[-1], child
 
     def resolve(self, module: Module, path: list[str]) -> Module:
-        """The module that defines what `path`, as written in `module`, names."""
+        """Returns the module that defines what `path`, as written in `module`, names."""
         at = () if path[0] == "crate" else module
         for name in path:
             if name == "super":
@@ -63,7 +63,7 @@ class Crate:
         return at
 
     def imports(self) -> dict[Module, dict[str, dict[str, str]]]:
-        """By parent: which child imports which other child, and one place that says so."""
+        """Returns, by parent, which child imports which sibling, with one place of each import."""
         found: dict[Module, dict[str, dict[str, str]]] = {}
         for module, text in self.texts.items():
             for start in PATH.finditer(text):
@@ -72,7 +72,7 @@ class Crate:
                     depth = 0
                     while module[depth : depth + 1] == target[depth : depth + 1] != ():
                         depth += 1
-                    # One inside the other is no pair of siblings.
+                    # A module and a module inside it are not siblings.
                     if depth < min(len(module), len(target)):
                         place = f"{'::'.join(module)} uses {'::'.join(path)}"
                         siblings = found.setdefault(module[:depth], {})
@@ -81,7 +81,7 @@ class Crate:
 
 
 def expand(text: str) -> list[list[str]]:
-    """Every path of a tree such as `crate::{a, b::{C, D}}` at the start of `text`."""
+    """Returns every path of a tree such as `crate::{a, b::{C, D}}` at the start of `text`."""
     names = re.match(r"\s*((?:\w+(?:::)?)*)", text)
     path = [name for name in names[1].split("::") if name]
     rest = text[names.end() :]
@@ -100,7 +100,7 @@ def expand(text: str) -> list[list[str]]:
 
 
 def circle(edges: dict[str, dict[str, str]]) -> list[str]:
-    """The places of one circle; none where there is no circle."""
+    """Returns the places of one cycle; empty if there is none."""
     done: set[str] = set()
 
     def search(module: str, way: list[str]) -> list[str]:
@@ -119,7 +119,7 @@ def circle(edges: dict[str, dict[str, str]]) -> list[str]:
 
 
 def circles(source: Path) -> dict[str, list[str]]:
-    """One circle of each parent whose children import each other in one."""
+    """Returns one cycle for each parent whose children import each other in one."""
     found = {parent: circle(edges) for parent, edges in Crate.read(source).imports().items()}
     return {"::".join(parent) or "the crate": places for parent, places in found.items() if places}
 
@@ -144,7 +144,7 @@ def test_a_circle_is_found_through_what_a_module_hands_on(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    assert circles(tmp_path) == {}  # a test may use anything
+    assert circles(tmp_path) == {}  # a test may import anything
     (tmp_path / "two/inner.rs").write_text("fn a() -> crate::one::Deep { crate::one::Deep }\n")
     assert circles(tmp_path) == {
         "the crate": ["one::deep uses crate::two::Two", "two::inner uses crate::one::Deep"]

@@ -1,6 +1,6 @@
-"""How many packets of a capture have a checksum that tshark finds wrong.
+"""Counts the packets of a capture whose checksum tshark finds wrong.
 
-`tshark.py` writes them for the captures of `tests/data` into `oracle/checksums.csv` there.
+`tshark.py` writes the counts for the captures of `tests/data` into `oracle/checksums.csv` there.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import subprocess
 from pathlib import Path
 
 CHECKS = ("ip", "tcp", "udp")
-#: Errors quote the packet that caused them, which tshark verifies as well: cut, and long sent.
+#: Errors quote part of the packet that caused them, and tshark verifies the quote, too.
 NO_QUOTE = "not icmp.type in {3, 4, 5, 11, 12} and not icmpv6.type in {1, 2, 3, 4}"
 
 
 def wrong_checksums(path: Path) -> int | None:
-    """Packets of which tshark finds a checksum wrong; None where it stops before the end."""
+    """Returns how many packets tshark finds wrong; None if it stops before the end."""
     asked = [word for name in CHECKS for word in ("-o", f"{name}.check_checksum:TRUE")]
     wrong = " or ".join(f"{name}.checksum.status == 0" for name in (*CHECKS, "icmp", "icmpv6"))
     done = subprocess.run(
