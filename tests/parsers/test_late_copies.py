@@ -11,7 +11,7 @@ from conversation import ACK, MS, RST, RTT, SYN, Conversation, Kind, tables
 
 from flowsweep.analysis.capture_summary import summarise
 
-#: Without an identification timestamps tell when a host sent a packet.
+#: Without an identification, only timestamps show when a host sent a packet.
 KINDS = [
     (Kind(), False),
     (Kind(), True),
@@ -19,12 +19,12 @@ KINDS = [
     (Kind(v6=True), True),
     (Kind(turned=True, vlan=7), False),
 ]
-#: Nothing in their packets tells a copy from a replay.
+#: Packets with neither: a copy and a replay look the same.
 AMBIGUOUS = [Kind(identified=False), Kind(v6=True)]
 
 
 def short(kind: Kind) -> Conversation:
-    """A connection that is over after 50 ms."""
+    """Returns a connection that is over after 50 ms."""
     made = Conversation(kind)
     made.open(0)
     made.ping(15 * MS)
@@ -34,7 +34,7 @@ def short(kind: Kind) -> Conversation:
 
 
 def stamped(made: Conversation) -> Conversation:
-    """Each segment with timestamps, RFC 7323: the host's clock in ms."""
+    """Adds timestamps to each segment, RFC 7323: the host's clock in ms."""
     kind = made.kind
     network = 14 if kind.vlan is None else 18
     at = network + (40 if kind.v6 else 20)
@@ -98,7 +98,7 @@ TWICE = "1 TCP connection with the same packets, bytes and duration as the one b
 
 @pytest.mark.parametrize("kind", AMBIGUOUS)
 def test_a_copy_that_may_be_a_replay_is_remarked_on(kind: Kind, tmp_path: Path) -> None:
-    """It counts as a second connection, which has the same numbers and no timestamps."""
+    """It counts as a second connection: its numbers are the same, and it has no timestamps."""
     path = recorded_again(short(kind), 200 * MS).write(tmp_path / "a.pcap")
     assert tables(path)["flows"]["connection"].n_unique() == 2
     notes = [(note.level, note.text) for note in summarise(path).notes]
@@ -107,7 +107,7 @@ def test_a_copy_that_may_be_a_replay_is_remarked_on(kind: Kind, tmp_path: Path) 
 
 @pytest.mark.parametrize("is_refused", [False, True])
 def test_connections_of_one_size_are_not_remarked_on(is_refused: bool, tmp_path: Path) -> None:
-    """Those of a client that polls from one port last longer or shorter; others are refused."""
+    """A polling client's connections differ in duration; refused connections carry no data."""
     made = Conversation()
     for number in range(4):
         made = Conversation(Kind(client_isn=1000 + number * 70_000), made.packets, ident=made.ident)
@@ -131,7 +131,7 @@ def test_connections_of_one_size_are_not_remarked_on(is_refused: bool, tmp_path:
 def test_another_connection_on_the_same_ports_is_none(
     kind: Kind, with_times: bool, answer: int, tmp_path: Path
 ) -> None:
-    """It has the same initial numbers; timestamps and identification are its own."""
+    """It has the same initial numbers, but its own timestamps and identifications."""
     made = short(kind)
     following = made.again(replace(kind, server_isn=answer))
     begin = 200 * MS
@@ -148,7 +148,7 @@ def test_another_connection_on_the_same_ports_is_none(
 
 @pytest.mark.parametrize("kind", [Kind(), *AMBIGUOUS])
 def test_a_lone_syn_behind_an_end_is_no_copy(kind: Kind, tmp_path: Path) -> None:
-    """A copy of a SYN is followed by copies of what followed the SYN."""
+    """After a copy of a SYN come copies of the packets that followed the SYN."""
     made = short(kind)
     made.packets.append((200 * MS, made.packets[0][1]))
     found = tables(made.write(tmp_path / "a.pcap"))

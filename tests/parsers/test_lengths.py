@@ -1,4 +1,4 @@
-"""Lengths that contradict each other are counted, and make no rate that a link could not carry."""
+"""Contradictory lengths are counted, and give no rate above what a link can carry."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def test_a_frame_check_sequence_is_no_part_of_a_length(name: str) -> None:
         (None, 0, 118),
         (4, None, 114),
         (2, None, 116),
-        # In bits, as drafts of the format said.
+        # In bits, as in drafts of the format.
         (32, None, 114),
         (None, 4, 114),
-        # What the packet says counts; 0 says nothing.
+        # The packet's option has precedence; 0 means unknown.
         (4, 2, 116),
         (4, 0, 114),
     ],
@@ -83,7 +83,7 @@ def test_the_word_of_the_link_type_tells_the_length_of_the_fcs(words: int) -> No
         assert found["packets"]["wire_bytes"].to_list() == [246 - 2 * words] * 3
         assert conflicts(found) == 0
     assert cut["captures"]["captured_bytes"].to_list() == [288]
-    # A number that nobody marked as known.
+    # A length whose presence bit is not set.
     assert tables(pcap(frames, link=words << 28 | 1))["captures"]["wire_bytes"].to_list() == [738]
 
 
@@ -134,7 +134,7 @@ def test_no_length_makes_a_packet_longer_than_it_was(
 
 
 def test_an_ip_packet_longer_than_its_frame_is_believed_and_counted() -> None:
-    """Whoever cut it for a trace did not change its header."""
+    """The tool that truncated the trace did not change the header."""
     frame = ethernet(ip(*V4, 17, datagram(5, 6, 1000)))[:96]
     found = tables(pcap([(0, frame)]))
     assert flow_rows(found, "wire_bytes", "ip_bytes", "payload_bytes") == [(96, 1028, 1000)]

@@ -1,4 +1,4 @@
-"""What limited a flow, of packets made for one rule each."""
+"""What limited a flow, with packets made for one rule each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLASSES = ("app", "sender", "receiver", "network", "unknown")
 class Conversation:
     """A sender whose segments wait for acknowledgements, one RTT after what they acknowledge.
 
-    A little gap between segments tells that no acknowledgement released each of them.
+    Small gaps between segments show that no acknowledgement released each of them.
     """
 
     def __init__(self, window: int) -> None:
@@ -38,7 +38,7 @@ class Conversation:
         return tcp(*RECEIVER, *SENDER, flags, seq, ack=self.next, window=size, mss=MSS)
 
     def send(self, segments: int, last: int = MSS, flags: int = ACK) -> None:
-        """Sends segments; `last`: bytes of the last one, `flags`: of every second one."""
+        """Sends segments; `last`: bytes of the last one, `flags`: on every second one."""
         for left in reversed(range(segments)):
             payload = MSS if left else last
             kind = ACK if left % 2 else flags
@@ -48,18 +48,18 @@ class Conversation:
             self.next += payload
 
     def hear(self, window: int) -> None:
-        """The acknowledgement of all that was sent, one RTT later."""
+        """Acknowledges all that was sent, one RTT later."""
         self.time += RTT_NS
         self.packets.append((self.time, self._answer(ACK, 1, window)))
 
     def flights(self, *segments: int, window: int = 13, flags: int = ACK) -> None:
-        """Sends flights of so many segments each, and their acknowledgements."""
+        """Sends flights of these numbers of segments, and their acknowledgements."""
         for number in segments:
             self.send(number, flags=flags)
             self.hear(window)
 
     def limits(self, folder: Path) -> dict[str, float]:
-        """Round trips that each class limited the sender."""
+        """Returns the number of round trips for which each class limited the sender."""
         file = folder / "conversation.pcap"
         file.write_bytes(pcap(self.packets))
         flows = pl.DataFrame(flowsweep.read_flows(file))
@@ -69,8 +69,8 @@ class Conversation:
 
 @pytest.mark.parametrize("flags", [ACK, PUSH])  # a burst, and segments one by one
 def test_little_room_is_none_where_the_window_was_full_before(tmp_path: Path, flags: int) -> None:
-    # Linux holds back what it hands to the card at once until the window has room for it, and says
-    # rwnd_limited (tcp_tso_should_defer); its congestion window allowed 13 segments already.
+    # Linux defers a burst until the window has room for all of it, and reports rwnd_limited
+    # (tcp_tso_should_defer); its congestion window already allowed 13 segments.
     talk = Conversation(window=13)
     talk.flights(13, 12, flags=flags)
     talk.send(1)
@@ -81,8 +81,8 @@ def test_little_room_is_none_where_the_window_was_full_before(tmp_path: Path, fl
 
 @pytest.mark.parametrize("flags", [ACK, PUSH])
 def test_the_first_flight_is_limited_by_the_congestion_window(tmp_path: Path, flags: int) -> None:
-    # Ten segments, RFC 6928, in a window of eleven. No later plateau makes it the sender's buffer:
-    # it is the window that keeps the flight as it is.
+    # Ten segments, RFC 6928, in a window of eleven. The later plateau does not show a send buffer:
+    # the receiver's window keeps the flight constant.
     talk = Conversation(window=11)
     talk.send(10, flags=flags)
     for _ in range(20):
@@ -127,7 +127,7 @@ def test_a_window_that_was_never_full_limits_nobody(tmp_path: Path, flags: int) 
 def test_little_room_says_nothing_beyond_what_the_congestion_window_allowed(
     tmp_path: Path, flags: int
 ) -> None:
-    # The window grew: fourteen segments of twenty may be all that the congestion window allows.
+    # The window grew to twenty: the congestion window may allow only fourteen segments.
     talk = Conversation(window=13)
     talk.flights(13, 14, window=20, flags=flags)
     talk.send(1)
@@ -137,7 +137,7 @@ def test_little_room_says_nothing_beyond_what_the_congestion_window_allowed(
 
 
 def test_a_flight_that_stays_below_the_window_is_not_limited_by_it(tmp_path: Path) -> None:
-    # The window was full once. A send buffer, or the congestion window, keeps the flight below it.
+    # The window was full once. A send buffer or the congestion window keeps later flights below it.
     talk = Conversation(window=13)
     talk.flights(13, *[12] * 8)
     talk.send(1)
@@ -158,7 +158,7 @@ def test_after_a_short_segment_nothing_waited_for_room(tmp_path: Path) -> None:
 
 
 def test_little_room_says_nothing_after_a_loss(tmp_path: Path) -> None:
-    # The congestion window became smaller, nobody knows how much.
+    # The congestion window shrank by an unknown amount.
     talk = Conversation(window=13)
     talk.send(13)
     end = talk.next
@@ -171,7 +171,7 @@ def test_little_room_says_nothing_after_a_loss(tmp_path: Path) -> None:
     talk.hear(window=13)
     talk.send(1)
     found = talk.limits(tmp_path)
-    # Until the repair, and the last wait; the receiver's window was full between them.
+    # Until the repair, and during the last wait; between them the receiver's window was full.
     assert found["network"] == pytest.approx(5, abs=0.01), found
     assert found["receiver"] == pytest.approx(1, abs=0.01), found
 
@@ -189,12 +189,12 @@ def timeline(
     again: int = 0,
     every: int = 1,
 ) -> dict[str, float]:
-    """Shares of the classes, of bursts and acknowledgements at these times in ns.
+    """Returns the classes' shares, given times in ns of bursts and acknowledgements.
 
-    A burst has so many full segments, or the last one so many bytes in `every` so many bursts; its
-    last one has `flags`.
+    A burst has `segments` full segments, except that the last one of every `every`-th burst has
+    `last` bytes; the last segment has `flags`.
     An acknowledgement is a time and the number of bytes acknowledged until then. The first segment
-    of every so many bursts is sent `again`, if that is not 0.
+    of every `again`-th burst is sent again, if that is not 0.
     """
     packets: list[tuple[int, bytes]] = [
         (-20 * MS, tcp(*SENDER, *RECEIVER, flags=SYN, mss=MSS)),
@@ -223,7 +223,7 @@ def timeline(
 
 
 def jitter(number: int, most: int) -> int:
-    """Different times, the same in every run."""
+    """Returns an offset that varies with `number` but not between runs."""
     return number * 7919 % (2 * most) - most
 
 
@@ -233,9 +233,9 @@ ROUND = 6 * MS
 def released(
     folder: Path, reaction_ns: int, flags: int = PUSH, again: int = 0, every: int = 0
 ) -> dict[str, float]:
-    """Four segments follow each acknowledgement of four, five times a round trip.
+    """Sends four segments after each acknowledgement of four, five times a round trip.
 
-    The last one is short in `every` so many bursts, if that is not 0.
+    The last segment is short in every `every`-th burst, if that is not 0.
     """
     segments, bursts, last = 4, 1200, 100
     every = every or bursts
@@ -276,7 +276,7 @@ def test_after_a_loss_the_congestion_window_holds_back_short_ends_of_writes_too(
 
 
 def test_without_push_more_was_queued_whenever_it_was_sent(tmp_path: Path) -> None:
-    # Linux sets PUSH on what ends a write, and on every buffer of several segments.
+    # Linux sets PUSH on the end of a write and on every buffer of several segments.
     found = released(tmp_path, reaction_ns=40_000, flags=ACK)
     assert found["network"] > 0.9, found
 
@@ -285,7 +285,7 @@ def test_without_push_more_was_queued_whenever_it_was_sent(tmp_path: Path) -> No
 def test_a_writer_that_wakes_up_late_is_limited_by_its_send_buffer(
     tmp_path: Path, late_ns: int
 ) -> None:
-    """On a busy host: 0.4 ms after an acknowledgement of 50 ms, and with pauses in its bursts."""
+    """On a busy host: 0.4 ms late at a round trip of 50 ms, and with pauses in its bursts."""
     writes, rounds, last = 2, 40, 456
     sends, acks = [], []
     for number in range(rounds):
@@ -296,7 +296,7 @@ def test_a_writer_that_wakes_up_late_is_limited_by_its_send_buffer(
             acked_bytes = len(sends) * (11 * MSS + last)
             acks.append((begin + RTT_NS + write * 3 * MS, acked_bytes))
     found = timeline(tmp_path, sends, acks, 12, last, every=1)
-    # Slow start at its beginning may be the network's.
+    # The network may limit the slow start.
     assert found["sender"] > 0.7, found
     assert found["app"] < 0.05, found
 
@@ -304,10 +304,10 @@ def test_a_writer_that_wakes_up_late_is_limited_by_its_send_buffer(
 def written(
     folder: Path, period_ns: int, segments: int, *, even: bool, queue_ns: int = 0
 ) -> dict[str, float]:
-    """Bursts by a clock of their own, and their acknowledgements one round trip later.
+    """Sends bursts by the writer's own clock, acknowledged one round trip later.
 
-    `even`: the path is so busy that acknowledgements of two segments each are spaced evenly. All
-    but the first 100 bursts stand in a queue of the network for `queue_ns`.
+    `even`: the path is so busy that acknowledgements of two segments each are spaced evenly.
+    All but the first 100 bursts wait in a queue of the network for `queue_ns`.
     """
     bursts = 400
     times = [MS + period_ns * number + jitter(number, 15_000) for number in range(bursts)]
@@ -325,7 +325,7 @@ def written(
 def test_a_writer_with_its_own_clock_limits_itself_at_any_rtt(
     tmp_path: Path, period_ms: int
 ) -> None:
-    # Whole segments: no short one says that nothing was queued.
+    # Full segments only: no short one shows that the send queue was empty.
     found = written(tmp_path, period_ms * MS, 4, even=False)
     assert found["app"] > 0.9, found
 
@@ -336,17 +336,17 @@ def test_the_same_by_a_timer_that_paces_is_the_network(tmp_path: Path) -> None:
 
 
 def test_a_writer_with_its_own_clock_is_in_doubt_where_a_queue_stands(tmp_path: Path) -> None:
-    # A fifth more than the least RTT: the network carries all that it can for some of the time.
+    # A fifth above the minimum RTT: the network is saturated for some of the time.
     found = written(tmp_path, 3 * MS, 4, even=False, queue_ns=ROUND // 5)
     assert found["unknown"] > 0.7, found
     assert found["app"] == pytest.approx(0.25, abs=0.05), found
 
 
 def pairs(folder: Path, again: int = 0) -> dict[str, float]:
-    """Writes of two segments every 3 ms, which the kernel paces.
+    """Sends writes of two segments every 3 ms, which the kernel paces.
 
-    The first of two follows an acknowledgement as soon as a writer that slept in `send` would, the
-    second less soon; acknowledgements come in pairs, too.
+    The first segment follows an acknowledgement as fast as a writer that slept in `send` would
+    react, the second more slowly; acknowledgements come in pairs, too.
     """
     times, acks = [], []
     for number in range(400):
@@ -363,15 +363,15 @@ def test_a_writer_whose_writes_the_kernel_paces_limits_itself(tmp_path: Path) ->
 
 
 def test_after_a_loss_such_a_writer_is_in_doubt(tmp_path: Path) -> None:
-    # The congestion window is small then, and may be what ends each wait.
+    # The congestion window is small after a loss, and may end each wait.
     found = pairs(tmp_path, again=60)
     assert found["app"] < 0.1, found
     assert found["unknown"] > 0.9, found
 
 
 def test_a_burst_that_is_paced_is_in_doubt_and_the_pause_behind_it_is_not(tmp_path: Path) -> None:
-    # Nothing is in flight when the next burst begins: its application slept. No acknowledgement
-    # comes while a burst leaves: the kernel paces it, or the application wrote piece by piece.
+    # Nothing is in flight when the next burst begins: the application slept. No acknowledgement
+    # arrives during a burst: either the kernel paces it, or the application wrote it in pieces.
     times, acks = [], []
     for number in range(200):
         write = MS + 20 * MS * number + jitter(number, 15_000)
@@ -393,7 +393,7 @@ def test_short_ends_of_writes_show_an_empty_queue(tmp_path: Path) -> None:
 
 
 def rounds(folder: Path, pauses: list[int]) -> dict[str, float]:
-    """Writes of four segments and a short one, each so long after that before was acknowledged."""
+    """Sends writes of four segments and a short one, each `pause` after the acknowledgement."""
     size, times, acks = 4 * MSS + 100, [MS], []
     for number, pause in enumerate(pauses):
         acks.append((times[-1] + RTT_NS, (number + 1) * size))
@@ -402,7 +402,7 @@ def rounds(folder: Path, pauses: list[int]) -> dict[str, float]:
 
 
 def test_who_fills_a_drained_buffer_again_every_round_trip_is_limited_by_it(tmp_path: Path) -> None:
-    # On a busy machine a writer that slept until its buffer was drained wakes up late.
+    # On a busy machine, a writer that slept until its buffer was empty wakes up late.
     found = rounds(tmp_path, [250_000 + jitter(number, 200_000) for number in range(300)])
     assert found["sender"] > 0.9, found
 
@@ -413,7 +413,7 @@ def test_who_writes_at_any_time_after_a_round_trip_limits_itself(tmp_path: Path)
 
 
 def test_beside_the_receiver_nothing_is_reported(tmp_path: Path) -> None:
-    # There acknowledgements follow at once, and what they let go comes a round trip later.
+    # There, acknowledgements follow at once, and the data they release come a round trip later.
     syn = tcp(*SENDER, *RECEIVER, flags=SYN, mss=MSS)
     syn_ack = tcp(*RECEIVER, *SENDER, SYN_ACK, 0, ack=1, window=60_000, mss=MSS)
     packets = [(0, syn), (10_000, syn_ack)]
@@ -433,7 +433,7 @@ def test_beside_the_receiver_nothing_is_reported(tmp_path: Path) -> None:
 def test_a_window_whose_acknowledgements_were_not_captured_holds_nobody(
     tmp_path: Path, flags: int
 ) -> None:
-    """Half of the window is used; the capture lacks the acknowledgements of some flights."""
+    """The data fill half of the window; the acknowledgements of some flights were not captured."""
     talk = Conversation(window=13)
     talk.flights(*[6] * 20, flags=flags)
     heard = [place for place, packet in enumerate(talk.packets) if packet[1][26:30] == ANSWERS]
@@ -448,6 +448,6 @@ def test_a_window_that_is_full_until_an_acknowledgement_is_missing_holds(tmp_pat
     heard = [place for place, packet in enumerate(talk.packets) if packet[1][26:30] == ANSWERS]
     del talk.packets[heard[10]]
     found = talk.limits(tmp_path)
-    # the waits before and behind the acknowledgement that is missing
+    # the waits before and after the missing acknowledgement
     assert found["unknown"] == pytest.approx(2, abs=0.1), found
     assert found["receiver"] == pytest.approx(17, abs=1.1), found

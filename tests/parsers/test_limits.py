@@ -1,4 +1,4 @@
-"""Who limited a flow, against senders of known behaviour and the kernel's own chronographs."""
+"""What limited a flow, tested with senders of known behaviour and the kernel's chronographs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ if TYPE_CHECKING:
 Check = Callable[[dict[str, Any], dict[str, Any]], None]
 MS = 1_000_000
 SECONDS = 2
-#: Losses are few in 2 s: the share that headers do not tell went from 4 to 21 % there on a quiet
-#: machine, by where the losses fell; in 16 s from 12 to 22 %, in 48 s from 14 to 18 %. Of four
-#: connections at once, each with losses of its own, from 10 to 13 % of 24 s.
+#: 2 s contain few losses: on a quiet machine, the share that headers cannot classify was 4 to 21 %,
+#: depending on where the losses fell; 12 to 22 % in 16 s and 14 to 18 % in 48 s. With four
+#: connections at once, each with its own losses, it was 10 to 13 % in 24 s.
 LOSSY_SECONDS, LOSSY_CONNECTIONS = 24, 4
 CLASSES = ("app", "sender", "receiver", "network", "unknown")
-#: The kernel's chronographs.
 KERNEL = ("busy", "receiver", "sender")
-# The chronographs count steps of the kernel's clock, 4 ms at the usual CONFIG_HZ=250.
+# The chronographs count ticks of the kernel's clock, 4 ms at the usual CONFIG_HZ=250.
 STEP_NS = 4 * MS
-# The class that limits a phase at its testbed.
+# The class that limits a phase on its testbed.
 TRUTH = {
     ("near", "paced"): "app",
     ("near", "ping-pong"): "app",
@@ -47,7 +46,7 @@ BEDS: dict[str, dict[str, Any]] = {
     "narrow": {"delay_ns": 10 * MS, "rate_bit_s": 1e7, "queue_bytes": 60_000},
     "lossy": {"delay_ns": 10 * MS, "loss": {"rate": 0.01}},
 }
-# A sender needs some round trips until its window is at its limit.
+# A sender needs some round trips until its window reaches its limit.
 LEAST = 0.9
 #: Slow start from ten segments to 64 KiB and more takes three rounds; pauses may add some.
 SLOW_START_ROUNDS = 8
@@ -59,9 +58,9 @@ def measured(
     measurement: type[Measurement],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[dict[str, Measurement]]:
-    """The phases of every testbed: the row of flows, and what the sender told.
+    """By testbed, for each phase the row of `flows` and the sender's report.
 
-    Those of several connections are added up.
+    The connections of one phase are added up.
     """
     hosts = Hosts(tmp_path_factory.mktemp("limits"))
 
@@ -94,7 +93,7 @@ def measured(
 
 @pytest.fixture
 def holds(measured: dict[str, Measurement], phase: tuple[str, str]) -> Callable[[Check], None]:
-    """Takes a check of the phase's row and of what its sender told."""
+    """Checks a phase's row of `flows` and its sender's report."""
     bed, name = phase
     return lambda check: measured[bed].holds(lambda found: check(*found[name]))
 
@@ -110,7 +109,7 @@ def shares(row: dict[str, Any]) -> dict[str, int]:
 
 
 def _matrix(bed: str, found: dict[str, Any]) -> str:
-    """Seconds of each phase by class, and the kernel's chronographs."""
+    """Formats the seconds of each phase by class, and the kernel's chronographs."""
     lines = ["", f"{'phase':28}{'truth':>10}  " + "".join(f"{name:>10}" for name in CLASSES)]
     lines[1] += "".join(f"{'k.' + name:>12}" for name in KERNEL)
     for name, (row, kernel) in found.items():
@@ -129,18 +128,17 @@ def test_most_of_a_pure_phase_is_in_its_class(
     def check(row: dict[str, Any], _: dict[str, Any]) -> None:
         found = shares(row)
         if truth == "sender":
-            # Slow start comes before the buffer is full: until then the network is the limit. And
-            # the writer sleeps until an acknowledgement frees its buffer: on a busy machine it
-            # wakes late, which is the application's time. On a quiet one the share was 0.91 and
-            # 0.97.
+            # Until slow start has filled the buffer, the network limits. The writer sleeps until
+            # an acknowledgement frees its buffer; on a busy machine it wakes late, which is the
+            # application's time. On a quiet machine the sender's share was 0.91 and 0.97.
             assert found["network"] <= SLOW_START_ROUNDS * row["rtt_min_ns"], found
             assert found["sender"] >= 0.6 * (sum(found.values()) - found["network"]), found
             assert found["sender"] == max(found.values()), found
         else:
             known = sum(found.values()) - found["unknown"]
             assert found[truth] >= LEAST * known, found
-            # After a loss a short segment under way may be the end of a write, or what the network
-            # let go: headers do not tell.
+            # After a loss, a short segment in flight may be the end of a write, or all that the
+            # network allowed: headers do not show which.
             most_unknown = 0.2 if phase[0] == "lossy" else 1 - LEAST
             assert found["unknown"] <= most_unknown * sum(found.values()), found
 
@@ -163,11 +161,11 @@ def test_the_kernel_was_busy_where_not_the_application_limited(
 def test_the_receiver_limited_as_long_as_the_kernel_says(
     holds: Callable[[Check], None], phase: tuple[str, str]
 ) -> None:
-    """Its sndbuf_limited is no truth: it misses a writer that sleeps while all it wrote is sent."""
+    """Its sndbuf_limited is unusable: it misses a writer that sleeps while all data are sent."""
 
     def check(row: dict[str, Any], kernel: dict[str, Any]) -> None:
         found = shares(row)
-        # Repairs, also of what a full receiver dropped, count to the network here.
+        # Here repairs count as the network's, also of segments that a full receiver dropped.
         repaired = row["retransmitted_packets"] > 0
         tolerance = _tolerance(row) + (found["network"] if repaired else 0)
         assert abs(found["receiver"] - kernel["receiver"]) <= tolerance, (found, kernel)
@@ -176,7 +174,7 @@ def test_the_receiver_limited_as_long_as_the_kernel_says(
 
 
 def _tolerance(row: dict[str, Any]) -> float:
-    """One step for every chronograph interval, which add up like errors: one or more per RTT."""
+    """Allows a clock step per chronograph interval, at least one per RTT; their errors add up."""
     return STEP_NS * (1 + math.sqrt(row["duration_ns"] / row["rtt_min_ns"]))
 
 
@@ -190,7 +188,7 @@ def test_the_five_times_are_the_span_of_the_data(
 
 
 def _span(packets: pl.DataFrame) -> int:
-    """From the first data to the acknowledgement of the last."""
+    """Returns the time from the first data to the acknowledgement of the last."""
     packets = packets.with_columns(pl.col("time").dt.epoch("ns"))
     data = packets.filter(pl.col("direction") == "forward", pl.col("payload_bytes") > 0)
     end = (data["seq"] + data["payload_bytes"]).max()

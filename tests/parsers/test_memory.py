@@ -1,4 +1,4 @@
-"""Floods against a bound on memory: one error that says what takes it, and nothing left behind."""
+"""Floods against a memory limit: one error that names the cause, and no files left."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MB = 1 << 20
 
 
 def flood(kind: str) -> bytes:
-    """A connection per packet: a SYN each, or UDP inside VXLAN between ever new addresses."""
+    """Returns one connection per packet: SYNs, or UDP inside VXLAN between new addresses."""
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 1)]
     ethernet = bytes(12) + b"\x08\x00"
     for number in range(PACKETS):
         if kind == "syn":
-            # Ports change soonest.
+            # The port changes with every packet.
             ports = struct.pack(">HH", number % 50_000, 80)
             tcp = struct.pack(">IIBBHHH", 1, 0, 0x50, 2, 1000, 0, 0)
             frame = ethernet + _ip(6, 0x0A000000 + number // 50_000, 0x0A800001, ports + tcp)
@@ -52,7 +52,7 @@ def capture(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def parse(
     capture: Path, output: Path, *options: object, limit: int | None = None, kind: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `flowsweep parse`, where asked with so many bytes of address space or data."""
+    """Runs `flowsweep parse`, optionally with a limit on its address space or data."""
     limits = limit and partial(resource.setrlimit, kind, (limit, limit))
     return subprocess.run(
         [sys.executable, "-m", "flowsweep", "parse", capture, "-o", output, *map(str, options)],
@@ -61,7 +61,7 @@ def parse(
 
 
 def is_out_of_memory(done: subprocess.CompletedProcess[str], output: Path) -> bool:
-    """The error is one, names what took the memory and where, and no file is left."""
+    """Asserts one error that names the memory's use and the place, and that no file is left."""
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("error:") == 1
     assert "error: out of memory at packet " in done.stderr

@@ -1,4 +1,4 @@
-"""Where messages end, of packets made for one rule each."""
+"""Where messages end, with packets made for one rule each."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ BACK_TO_BACK = 1_000
 
 
 class Conversation:
-    """Segments of one sender, as a capture beside it sees them, or beside the receiver."""
+    """Segments of one sender, captured at the sender or at the receiver."""
 
     def __init__(self, *, far: bool = False) -> None:
-        """After a handshake: its halves take no time, or the whole RTT."""
+        """Records the handshake; at the receiver (`far`) the RTT lies in its second half."""
         self.time = 0 if far else RTT
         self.next = 1
         done = RTT if far else self.time + 1000
@@ -34,7 +34,7 @@ class Conversation:
         self.time = done
 
     def send(self, *payloads: int, after: int = 0, push: bool = True) -> Conversation:
-        """Segments handed over together, the last of them with PUSH."""
+        """Sends segments in one burst, the last with PUSH."""
         self.time += after
         for left, payload in zip(reversed(range(len(payloads))), payloads, strict=True):
             self.time += BACK_TO_BACK
@@ -45,7 +45,7 @@ class Conversation:
         return self
 
     def hear(self, after: int, upto: int | None = None) -> Conversation:
-        """An acknowledgement of all, or of bytes below `upto`."""
+        """Acknowledges everything, or the bytes below `upto`."""
         self.time += after
         ack = self.next if upto is None else upto
         frame = tcp(*RECEIVER, *SENDER, ACK, seq=1, ack=ack, window=65_535)
@@ -53,19 +53,19 @@ class Conversation:
         return self
 
     def messages(self, folder: Path) -> pl.DataFrame:
-        """What is told of it."""
+        """Returns the messages that the parser finds."""
         file = folder / "conversation.pcap"
         file.write_bytes(pcap(self.packets))
         return pl.DataFrame(flowsweep.read_messages(file))
 
 
 def sizes(talk: Conversation, folder: Path) -> list[int]:
-    """Bytes of its messages."""
+    """Returns the sizes of the messages in bytes."""
     return talk.messages(folder)["bytes"].to_list()
 
 
 def test_a_paced_write_is_one_message(tmp_path: Path) -> None:
-    # As BBR sends 20 kB: two segments every millisecond, each pair with PUSH (Linux since 5.5).
+    # BBR sends 20 kB this way: two segments every millisecond, each pair with PUSH (Linux 5.5 on).
     talk = Conversation().send(FULL, FULL)
     for _ in range(5):
         talk.send(FULL, FULL, after=MS)
@@ -79,7 +79,7 @@ def test_a_paced_write_is_one_message(tmp_path: Path) -> None:
 
 
 def test_a_slow_pace_splits_once_at_most(tmp_path: Path) -> None:
-    # BBR may take the little that was sent before for the rate of the path.
+    # BBR may take the low rate of the first segments for that of the path.
     talk = Conversation()
     for _ in range(10):
         talk.send(FULL, FULL, after=12 * MS)
@@ -99,7 +99,7 @@ def test_push_on_a_segment_handed_over_alone_ends_a_write(tmp_path: Path) -> Non
 
 
 def test_what_an_acknowledgement_lets_go_belongs_to_what_waited(tmp_path: Path) -> None:
-    # A congestion window of two: each flight leaves with the acknowledgement of the one before.
+    # A congestion window of two: each flight leaves on the acknowledgement of the previous one.
     talk = Conversation()
     for _ in range(5):
         talk.send(FULL, FULL).hear(RTT)
@@ -117,7 +117,7 @@ def test_a_stop_behind_the_last_acknowledgement_ends_a_write(tmp_path: Path) -> 
 
 
 def test_far_from_the_sender_flights_are_no_messages(tmp_path: Path) -> None:
-    # The receiver acknowledges at once; what that lets go comes an RTT later.
+    # The receiver acknowledges at once; the data that this releases come an RTT later.
     talk = Conversation(far=True)
     for _ in range(6):
         talk.send(FULL, FULL).hear(20_000)
@@ -135,7 +135,7 @@ def test_far_from_the_sender_what_comes_later_than_due_is_another_write(tmp_path
 
 
 def test_a_short_segment_without_push_ends_nothing_where_push_is_set(tmp_path: Path) -> None:
-    # As SACK blocks, or a smaller path MTU, make segments shorter.
+    # SACK blocks, or a smaller path MTU, make segments shorter.
     talk = Conversation().send(10).send(FULL, 1200, FULL, after=50 * MS)
     assert sizes(talk, tmp_path) == [10, 2 * FULL + 1200]
 

@@ -1,4 +1,4 @@
-"""Messages from headers, against senders that log what they wrote."""
+"""Messages from headers, tested with senders that log their writes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NAMES = ("turns", "ping-pong-think", "one-way", "one-write", "equal-turns")
 
 @pytest.fixture(scope="module")
 def messages(namespaces: None, tmp_path_factory: pytest.TempPathFactory, measurement: type) -> Any:
-    """For every phase what its sender told, and its messages forward and backward.
+    """For every phase the sender's report, and its messages forward and backward.
 
-    A sender that is not run for long in the middle of a message makes it look like two.
+    If the sender is descheduled for long in the middle of a message, it looks like two.
     """
 
     def measure() -> dict:
@@ -49,7 +49,7 @@ def test_requests_and_answers_are_counted_exactly(messages: Any, name: str) -> N
         report, forward, backward = found[name]
         assert forward["bytes"].to_list() == report["sent"]
         assert backward["bytes"].to_list() == report["answered"]
-        # The last of all has nothing behind it.
+        # No turn follows the last message.
         reasons = forward["evidence"].to_list()
         assert all("turn" in reason for reason in reasons[:-1]), reasons
 
@@ -78,7 +78,7 @@ def test_one_large_write_is_few_messages(messages: Any) -> None:
     def check(found: dict) -> None:
         report, forward, _ = found["one-write"]
         assert forward["bytes"].sum() == sum(report["sent"]) == sum(PHASES["one-write"].writes)
-        # A writer that wakes up late looks like a pause.
+        # A late wake-up of the writer looks like a pause.
         assert len(forward) <= 4, forward
 
     messages.holds(check)

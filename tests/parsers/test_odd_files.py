@@ -1,4 +1,4 @@
-"""Files that are odd and whole, and files that are cut: what is read, and how `parse` ends."""
+"""Odd but complete files, and truncated files: what is read, and how `parse` ends."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_zeros_behind_a_gzip_file_are_no_part_of_it(
     path.write_bytes(packed + bytes(zeros))
     captures = tables_of(path)["captures"]
     assert captures.select("packets", "truncated_tail").rows() == [(99, False)]
-    # Anything else is.
+    # Any other byte after the data is damage.
     path.write_bytes(packed + bytes(zeros) + b"x")
     captures = tables_of(path)["captures"]
     assert captures.select("packets", "truncated_tail").rows() == [(99, True)]

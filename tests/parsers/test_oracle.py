@@ -10,14 +10,14 @@ from agreement import Difference, differences, readable_files, rtt_means, table
 from collection import by_size
 
 KNOWN = Path(__file__).with_name("disagreements.csv")
-#: One row for all flows of a file: they hold fragments that the oracle leaves out.
+#: One row for all flows of a file with later fragments, which the oracle leaves out.
 JOINED = "later fragments joined"
 
 FILES = {row["file"]: row for row in readable_files()}
 
 
 def known() -> dict[tuple[str, str], tuple[str, str]]:
-    """The disagreements that were looked into: ours and theirs by file and number."""
+    """Returns the disagreements that are explained: ours and theirs by file and number."""
     with KNOWN.open(newline="", encoding="utf-8") as file:
         return {
             (row["file"], row["what"]): (row["ours"], row["theirs"]) for row in csv.DictReader(file)
@@ -25,7 +25,7 @@ def known() -> dict[tuple[str, str], tuple[str, str]]:
 
 
 def without_fragments(found: set[Difference]) -> tuple[set[Difference], int]:
-    """Takes out what flows gained by later fragments; the rest, and how many they are."""
+    """Removes what flows gained by later fragments; returns the rest and the packets gained."""
     gained = {
         difference
         for difference in found

@@ -1,4 +1,4 @@
-"""Packets that stand in a capture in another order than that of their times."""
+"""Packets that a capture contains out of time order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECOND = 1000 * MS
 
 
 def in_queues(made: Conversation, queues: int, batch: int, seed: int) -> Conversation:
-    """As a card with several queues writes them: parts of each queue one behind the other."""
+    """Reorders packets as a card with several queues does: batches of each queue in turn."""
     chance = random.Random(seed)
     lines: list[list[tuple[int, bytes]]] = [[] for _ in range(queues)]
     for packet in made.packets:
@@ -62,7 +62,7 @@ def test_what_lies_outside_the_window_stays_where_it_is_and_is_counted(
     path = tmp_path_factory.mktemp("late") / "a.pcap"
     made = whole(Kind(), pings=30)
     late = made.packets.pop(3)
-    made.packets.append(late)  # three seconds behind its time
+    made.packets.append(late)  # three seconds late
     found = tables(made.write(path))
     captures = found["captures"].row(0, named=True)
     assert (captures["late_packets"], captures["reordered_packets"]) == (1, 0)
@@ -101,7 +101,7 @@ def test_without_a_window_the_order_of_the_file_stands(
 def test_one_packet_far_in_the_future_does_not_hold_up_the_others(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """A wrong clock, or one flipped bit: those behind it are put into order as before."""
+    """A wrong clock or one flipped bit: the packets after it are still put into order."""
     path = tmp_path_factory.mktemp("future") / "a.pcap"
     made = whole(Kind(), pings=5)
     made.packets.insert(6, (made.packets[6][0] + 10**18, made.frame(0, 16, 0, 0)))

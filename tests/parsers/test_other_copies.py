@@ -1,4 +1,4 @@
-"""Copies of what is neither TCP nor a plain datagram: ICMP, fragments, ARP, MPTCP, WireGuard."""
+"""Copies of packets other than TCP and plain UDP: ICMP, fragments, ARP, MPTCP, WireGuard."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from conversation import MS, US, Kind, whole
 from made_captures import Tables, tables
 
-#: Columns of `flows` that rest on the times of both sides.
+#: Columns of `flows` that depend on the times of both sides.
 TIMED = cs.matches("rtt_|_limited_ns")
 V4, V6 = ("10.0.0.1", "10.0.0.2"), ("fd00::1", "fd00::2")
 
 
 def doubled(packets: list[tuple[int, bytes]], delay: int) -> Tables:
-    """Each packet recorded again after `delay`."""
+    """Returns the tables with each packet recorded again after `delay`."""
     both = packets + [(time + delay, frame) for time, frame in packets]
     return tables(build.pcap(sorted(both, key=lambda packet: packet[0])))
 
@@ -29,7 +29,7 @@ def assert_counted_once(packets: list[tuple[int, bytes]], delay: int) -> None:
     assert twice["captures"]["duplicate_packets"].to_list() == [len(packets)]
     left, found = once["flows"], twice["flows"]
     if delay > MS:
-        # Two places on a path look the same as a mirror that is late, where a reply takes so long.
+        # With such a delay, a late mirror looks like a second capture point on the path.
         assert found["rtt_samples"].to_list() == [0] * found.height
         assert found["handshake_rtt_ns"].null_count() == found.height
         left, found = left.drop(TIMED), found.drop(TIMED)
@@ -37,7 +37,7 @@ def assert_counted_once(packets: list[tuple[int, bytes]], delay: int) -> None:
 
 
 def echoes(*, v6: bool, identified: bool) -> list[tuple[int, bytes]]:
-    """Requests and answers, one of each every 100 ms."""
+    """Returns echo requests and replies, one of each every 100 ms."""
     packets = []
     for number in range(12):
         for side in (0, 1):
@@ -71,7 +71,7 @@ def test_fragments_of_ipv6_recorded_twice_count_once(delay: int) -> None:
 
 @pytest.mark.parametrize("delay", [3 * US, 200 * US])
 def test_wireguard_recorded_twice_counts_once(delay: int) -> None:
-    """Data messages with a receiver and a counter, and those of its keepalive: no two are alike."""
+    """Data messages have a receiver and a counter, keepalives too: no two are alike."""
     dice, packets = random.Random(5), []
     for number in range(40):
         side = number % 2
@@ -87,7 +87,7 @@ def test_wireguard_recorded_twice_counts_once(delay: int) -> None:
 @pytest.mark.parametrize("delay", [3 * US, 200 * US, 3 * MS])
 @pytest.mark.parametrize("identified", [False, True])
 def test_mptcp_recorded_twice_counts_once(delay: int, identified: bool) -> None:
-    """Segments with a data sequence signal, RFC 8684 3.3, in two subflows."""
+    """Two subflows whose segments carry a data sequence signal, RFC 8684 3.3."""
     packets = []
     for subflow in (0, 1):
         made = whole(Kind(identified=identified, client_isn=1000 + 5000 * subflow), 4)
@@ -104,13 +104,13 @@ def test_mptcp_recorded_twice_counts_once(delay: int, identified: bool) -> None:
 
 
 def in_ring(frame: bytes, number: int, path: int) -> bytes:
-    """With the tag of seamless redundancy (HSR): path and size, a number."""
+    """Adds the tag of seamless redundancy (HSR): path and size, a number."""
     tag = struct.pack(">HHH", 0x892F, path << 12 | len(frame) - 14 + 6, number)
     return frame[:12] + tag + frame[12:]
 
 
 def on_two_networks(frame: bytes, number: int, path: int) -> bytes:
-    """With the trailer of parallel redundancy (PRP): a number, network and size, a suffix."""
+    """Adds the trailer of parallel redundancy (PRP): a number, network and size, a suffix."""
     return frame + struct.pack(">HHH", number, (0xA + path) << 12 | len(frame) - 14 + 6, 0x88FB)
 
 
@@ -142,7 +142,7 @@ def test_a_frame_that_was_sent_on_two_paths_counts_once(
 
 @pytest.mark.parametrize("delay", [3 * US, 200 * US])
 def test_arp_is_in_no_flow_and_no_copy(delay: int) -> None:
-    """Requests that a host repeats look the same; those of other protocols count as recorded."""
+    """A host's repeated requests look alike; other protocols count as recorded."""
     packets = echoes(v6=False, identified=True)
     for number in range(5):
         body = struct.pack(">HHBBH", 1, 0x0800, 6, 4, 1) + bytes(16) + bytes([10, 0, 0, number])

@@ -1,4 +1,4 @@
-"""Packets that the file marks as sent by the capturing host, and whose capture it is."""
+"""Packets that the file marks as sent by the capturing host, and which host that is."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LINKS = {"cooked": (113, cooked), "cooked 2": (276, cooked_2), "PKTAP": (258, ta
 
 
 def write(made: Conversation, link: str, own: str, path: Path) -> Path:
-    """The conversation as `own` captured it."""
+    """Writes the conversation as captured by `own`."""
     if link in LINKS:
         number, wrapped = LINKS[link]
         packets = [(time, wrapped(frame, is_of(frame, own))) for time, frame in made.packets]

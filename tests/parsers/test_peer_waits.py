@@ -1,4 +1,4 @@
-"""Time that a sender waits for the other side, of packets made for it."""
+"""Time that a sender waits for the other side, with packets made for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REQUEST = 100
 
 
 class Exchange:
-    """A client that asks a server, as the capture beside one of them sees it."""
+    """A client that sends requests to a server, captured at one of them."""
 
     def __init__(self, *, at_server: bool = False, ends: Any = V4) -> None:
         self.ends, self.at_server = ends, at_server
@@ -32,13 +32,13 @@ class Exchange:
         self.hear(0, ACK, self._far(0), handshake=False)
 
     def _far(self, side: int) -> int:
-        """How long a packet needs to the capture, so that a round trip is RTT_MS at either end."""
+        """Returns a packet's delay to the capture; a round trip is RTT_MS at either end."""
         return RTT_MS if (side == 1) != self.at_server else 0
 
     def hear(
         self, side: int, flags: int, ms: float, payload: int = 0, *, handshake: bool = True
     ) -> None:
-        """A packet of a side, so long after the one before."""
+        """Captures a packet of a side, `ms` after the previous one."""
         self.time += round(ms * MS)
         opens = handshake and flags in (SYN, SYN_ACK)
         seq = 0 if opens else self.sent[side]
@@ -50,7 +50,7 @@ class Exchange:
         self.sent[side] += payload
 
     def ask(self, think_ms: float, serve_ms: float, answer: int = 1, spread_ms: float = 0) -> None:
-        """A request after the client thought, and the answer of so many packets."""
+        """Sends a request after the client thought, and the response of `answer` packets."""
         self.hear(0, PUSH, think_ms + self._far(0), REQUEST)
         self.hear(1, PUSH, serve_ms + self._far(1), REQUEST)
         for _ in range(answer - 1):
@@ -64,7 +64,7 @@ class Exchange:
 
 
 def waits(row: dict[str, Any]) -> tuple[float, float, int]:
-    """Milliseconds of waits for the other side, and of the application's own; how many waits."""
+    """Returns ms of waiting for the peer and of own work, and the number of waits."""
     wait = row["peer_wait_ns"]
     return wait / MS, (row["app_limited_ns"] - wait) / MS, row["peer_waits"]
 
@@ -78,7 +78,7 @@ def test_a_client_waits_for_its_answers_and_thinks_between(
     for _ in range(10):
         talk.ask(think_ms=7, serve_ms=5)
     rows = talk.rows(tmp_path, snaplen)
-    # ten answers; the client thinks between them
+    # ten responses; the client thinks between them
     assert waits(rows["forward"]) == pytest.approx((10 * 25, 9 * 7, 10), abs=0.01)
 
 
@@ -92,7 +92,7 @@ def test_a_server_waits_for_requests_and_works_between(tmp_path: Path) -> None:
 
 
 def test_what_the_other_host_took_is_the_rest_of_the_round_trips(tmp_path: Path) -> None:
-    """Both ends of one exchange: the client's wait is the server's work and the path."""
+    """Both ends of one exchange: the client waits for the server's work and the path."""
     near, far = Exchange(), Exchange(at_server=True)
     for talk in (near, far):
         for _ in range(10):
@@ -107,7 +107,7 @@ def test_an_answer_is_under_way_until_its_last_packet(tmp_path: Path) -> None:
     for _ in range(5):
         talk.ask(think_ms=3, serve_ms=0, answer=4, spread_ms=2)
     wait, think, count = waits(talk.rows(tmp_path)["forward"])
-    # of the last answer the time to the acknowledgement alone is in the account
+    # of the last response, only the time to its acknowledgement is included
     assert (wait, think, count) == pytest.approx((4 * 26 + 20, 4 * 3, 5), abs=0.01)
 
 

@@ -1,4 +1,4 @@
-"""`import flowsweep`: what it lists, how its objects show themselves, times in DuckDB."""
+"""`import flowsweep`: its public names, how its objects are displayed, times in DuckDB."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_readers_show_themselves_in_a_line_and_in_a_table(capture, tmp_path, uni
     assert repr(packets) == f"<packets of {capture}>"
     shown = packets._repr_html_()
     assert "its first 10 rows" in shown
-    assert shown.count("<tr>") == 12  # the head has two
+    assert shown.count("<tr>") == 12  # the header has two
     flows = flowsweep.read_flows(tmp_path / "tables", time_unit=unit)
     assert repr(flows) == f"<flows of {tmp_path / 'tables'}>"
     assert "10.0.0.1" in flows._repr_html_()

@@ -37,7 +37,7 @@ def test_a_write_of_three_packets_is_one_message() -> None:
     assert (answers["destination_qp"], answers["peer_qp"]) == (0x22, 0x11)
     assert (answers["packets"], answers["ack_packets"], answers["cnp_packets"]) == (2, 1, 1)
     assert (answers["messages"], answers["rtt_mean_ns"]) == (0, None)
-    # The flow of UDP is as it was.
+    # The UDP flow is unchanged.
     assert found["flows"]["packets"].to_list() == [3, 2]
     assert found["captures"]["unread_rdma_packets"].sum() == 0
 
@@ -46,13 +46,13 @@ def test_one_packet_is_lost_and_one_sent_again_without_need() -> None:
     sent, answers = thread("46")["rdma"].rows(named=True)
     assert (sent["lost_packets"], sent["resent_packets"], sent["repeated_packets"]) == (1, 1, 1)
     assert (sent["messages"], sent["message_bytes"], sent["payload_bytes"]) == (1, 2500, 2500)
-    # Nobody knows which of two packets was acknowledged (Karn).
+    # Which of the two packets was acknowledged is unknown (Karn).
     assert (sent["peer_qp"], sent["rtt_samples"], sent["rtt_min_ns"]) == (0x22, 0, None)
     assert (answers["sequence_nak_packets"], answers["ack_packets"]) == (1, 1)
     assert (answers["rnr_nak_packets"], answers["other_nak_packets"]) == (0, 0)
 
 
-#: What may differ without effect on what is counted.
+#: What may vary without an effect on the counts.
 VARIANTS = st.fixed_dictionaries(
     {
         "v6": st.booleans(),
@@ -75,7 +75,7 @@ def variant(traits: dict[str, object]) -> Talk:
 
 
 def ways(found: Tables) -> tuple[dict[str, object], dict[str, object]]:
-    """The row of the requests, and that of the answers."""
+    """Returns the row of the requests and that of the responses."""
     both = {row["destination_qp"]: row for row in found["rdma"].rows(named=True)}
     return both[0x11], both[0x22]
 
@@ -89,7 +89,7 @@ def ways(found: Tables) -> tuple[dict[str, object], dict[str, object]]:
     ),
     lost=st.sets(st.integers(0, 20)),
 )
-# The length of a message comes late, and two of its packets are missing.
+# The message length comes late, and two of the message's packets are missing.
 @example(
     traits={"v6": False, "vlan": None, "turned": False, "start": 0, "service": 0,
         "answers_first": False},
@@ -100,7 +100,7 @@ def ways(found: Tables) -> tuple[dict[str, object], dict[str, object]]:
 def test_each_packet_counts_once_whatever_is_lost(
     traits: dict[str, object], snaplen: int, sizes: list[tuple[bool, int]], lost: set[int]
 ) -> None:
-    """The first packet that is lost is asked for, and all from there on come again."""
+    """The receiver asks for the first lost packet, and the sender repeats all from there on."""
     talk = variant(traits)
     packets = []
     for is_write, size in sizes:
@@ -110,7 +110,7 @@ def test_each_packet_counts_once_whatever_is_lost(
             kind = 4 if place == 0 and is_last else 0 if place == 0 else 2 if is_last else 1
             behind = reth(size) if is_write and place == 0 else b""
             packets.append((6 * is_write + kind, part, behind))
-    # The first packet tells where the numbers begin, the last one that others are missing.
+    # The first packet shows where the numbers begin, the last one that others are missing.
     lost = {number for number in lost if 0 < number < len(packets) - 1}
 
     def send(time: int, numbers: list[int]) -> int:
@@ -135,7 +135,7 @@ def test_each_packet_counts_once_whatever_is_lost(
     assert sent["lost_packets"] == sent["resent_packets"] == len(lost)
     assert sent["repeated_packets"] == len(again) - len(lost)
     assert sent["out_of_order_packets"] == 0
-    # The last packet was sent once.
+    # Without loss the last packet was sent once.
     assert (sent["rtt_samples"], sent["rtt_mean_ns"]) == ((0, None) if lost else (1, 20 * US))
     assert answers["sequence_nak_packets"] == bool(lost)
     assert (sent["peer_qp"], answers["peer_qp"]) == (0x22, 0x11)
@@ -180,7 +180,7 @@ def test_an_answer_to_a_read_misses_a_packet() -> None:
     talk.ask(0, roce.READ_REQUEST, 0, behind=reth(4 * MTU))
     for place, opcode in ((0, roce.READ_FIRST), (1, roce.READ_MIDDLE), (3, roce.READ_LAST)):
         talk.answer((10 + place) * US, place, opcode=opcode, payload=MTU)
-    # The rest of it is asked for again.
+    # It asks for the rest again.
     talk.ask(50 * US, roce.READ_REQUEST, 2, behind=reth(2 * MTU))
     talk.answer(70 * US, 2, opcode=roce.READ_FIRST, payload=MTU)
     talk.answer(71 * US, 3, opcode=roce.READ_LAST, payload=MTU)
@@ -192,7 +192,7 @@ def test_an_answer_to_a_read_misses_a_packet() -> None:
 
 
 def test_an_answer_belongs_to_the_only_queue_pair_that_waits_for_it() -> None:
-    """Two queue pairs send the same numbers: their answers name neither."""
+    """Two queue pairs send the same numbers, and their responses name neither."""
     same = [Talk(qps=(0x22, 0x11), start=5), Talk(qps=(0x44, 0x33), start=5)]
     for talk in same:
         talk.ask(0, roce.SEND_ONLY, 0, 100)
@@ -201,7 +201,7 @@ def test_an_answer_belongs_to_the_only_queue_pair_that_waits_for_it() -> None:
     found = tables(pcap(packets))["rdma"]
     assert found["peer_qp"].null_count() == 4
     assert found["rtt_samples"].sum() == 0
-    # One of them sends on, and is the only one with that number.
+    # One of them sends another packet: only it has that number.
     same[0].ask(50 * US, roce.SEND_ONLY, 1, 100)
     same[0].answer(90 * US, 1)
     packets += same[0].packets[-2:]
@@ -215,7 +215,7 @@ def test_numbers_far_away_contradict_what_was_thought_of_the_peer() -> None:
     talk = Talk()
     talk.ask(0, roce.SEND_ONLY, 0, 100)
     talk.answer(20 * US, 0)
-    # The capture may have lost what two of them answer.
+    # The capture may have lost the packets that two of them answer.
     for number in range(2):
         talk.answer((30 + number) * US, (1 << 20) + number)
     sent, answers = ways(tables(talk.capture()))
@@ -240,7 +240,7 @@ def test_packets_that_the_network_put_out_of_order_are_not_lost() -> None:
     for time, number in ((30, 2), (31, 1), (40, 4), (65, 3)):
         talk.ask(time * US, roce.SEND_ONLY, number, 100)
     sent, _ = ways(tables(talk.capture()))
-    # The last one took longer than a round trip: it was sent again.
+    # The last one came after more than a round trip: it was sent again.
     assert (sent["out_of_order_packets"], sent["lost_packets"]) == (1, 1)
     assert (sent["resent_packets"], sent["messages"]) == (1, 5)
 
@@ -249,7 +249,7 @@ def test_what_a_negative_acknowledgement_asks_for_is_needed() -> None:
     talk = Talk()
     for number in (0, 1, 2):
         talk.ask(number * US, roce.SEND_ONLY, number, 100)
-    # The network lost the second one behind the capture, ...
+    # The second packet is lost after the capture point, ...
     talk.answer(30 * US, 1, roce.SEQUENCE_ERROR)
     for number in (1, 2):
         talk.ask((40 + number) * US, roce.SEND_ONLY, number, 100)
@@ -305,7 +305,7 @@ def test_atomic_operations_are_answered() -> None:
 
 
 def test_a_write_counts_what_its_first_packet_states() -> None:
-    """The capture lost the middle of it."""
+    """The capture lacks the middle of the message."""
     talk = Talk()
     talk.ask(0, roce.WRITE_FIRST, 0, MTU, reth(4 * MTU))
     talk.ask(3 * US, roce.WRITE_LAST, 3, MTU)
@@ -332,7 +332,7 @@ def test_copies_of_packets_count_once(identified: bool) -> None:
 
 @pytest.mark.parametrize("identified", [True, False])
 def test_packets_that_are_sent_again_are_no_copies(identified: bool) -> None:
-    """All behind the one that is missing come again, within less than 0.5 ms."""
+    """All packets from the missing one on are repeated within less than 0.5 ms."""
     talk = Talk(identified=identified)
     for number in range(40):
         if number != 10:
@@ -349,12 +349,12 @@ def test_packets_that_are_sent_again_are_no_copies(identified: bool) -> None:
 
 @pytest.mark.parametrize("more", [20, 60, 150])
 def test_what_is_sent_before_the_sender_hears_of_a_loss_is_no_original_of_copies(more: int) -> None:
-    """Lost behind the capture; packets that pass after the NAK are sent again as well."""
+    """Lost after the capture point; packets sent until the NAK arrives are repeated as well."""
     talk = Talk(identified=False)
     numbers = 61 + more
     for number in range(numbers):
         talk.ask(number * US // 3, roce.SEND_ONLY, number, 452)
-    # Of number 5, when 55 more have passed.
+    # For number 5, after 55 more packets.
     talk.answer(60 * US // 3 + 100, 5, roce.SEQUENCE_ERROR)
     for number in range(5, numbers):
         talk.ask((numbers + 1 + number) * US // 3, roce.SEND_ONLY, number, 452)
@@ -402,7 +402,7 @@ def test_a_flood_of_queue_pairs_ends_with_an_error(tmp_path: Path) -> None:
         talk.ask(pair * US, roce.SEND_ONLY, 0, 10)
     path = tmp_path / "a.pcap"
     path.write_bytes(talk.capture())
-    # In a process of its own: tables that other tests still hold would count as taken.
+    # In its own process: tables that other tests still hold would count as used memory.
     command = [sys.executable, "-m", "flowsweep", "parse", path, "--output", tmp_path / "tables",
                "--threads", "1", "--memory", "40MB"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -426,7 +426,7 @@ def test_other_packets_to_the_port_are_counted_apart() -> None:
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32), cut=st.integers(0, 60))
 def test_no_header_ends_the_reading(seed: int, cut: int) -> None:
-    """Headers of which every byte may be anything, cut anywhere."""
+    """Headers with arbitrary bytes, cut anywhere."""
     numbers = random.Random(seed)
     packets = []
     for number in range(200):

@@ -1,4 +1,4 @@
-"""Packets of RDMA that hardware sends again at once, a whole window of them: no copies."""
+"""RDMA packets that hardware sends again at once, a whole window of them: no copies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WINDOW = 40
 
 @pytest.mark.parametrize("is_one_way", [False, True])
 def test_a_window_that_is_sent_again_is_no_copy(is_one_way: bool) -> None:
-    """In one of five windows a packet is lost behind the capture."""
+    """In every fifth window a packet is lost after the capture point."""
     talk = Talk(identified=False)
     again = 0
     for window in range(30):

@@ -1,4 +1,4 @@
-"""Every table by the programs that read Parquet: no cast, no setting, no nanosecond lost."""
+"""Every table in the programs that read Parquet: no cast, no setting, no nanosecond lost."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import roce
 from build import START_NS, arp, pcap, tcp, udp
 
 MS = 1_000_000
-#: Its last digit is lost where somebody counts in microseconds, its last eight where in a float.
+#: Counting in microseconds loses its last digit, a float the last eight digits.
 ODD_NS = 1
 TABLES = ["captures", "flows", "intervals", "throughput", "messages", "rdma", "packets"]
 TIME_COLUMNS = {"first_time", "last_time", "bin_start", "time"}
-#: By table a column of times, and its least value.
+#: By table: a time column, and its minimum.
 TIMES = {
     "captures": ("first_time", START_NS),
     "flows": ("first_time", START_NS),
@@ -31,7 +31,7 @@ TIMES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tables of a small capture that fills every kind of column."""
+    """The tables of a small capture that has values in every kind of column."""
     path = tmp_path_factory.mktemp("readers") / "a.pcap"
     client, server = ("10.0.0.1", 1000), ("10.0.0.2", 80)
     rdma = roce.Talk()
@@ -114,7 +114,7 @@ def test_nanoseconds_survive(folder: Path, table: str) -> None:
 
 @pytest.mark.parametrize("table", TIMES)
 def test_duckdb_gives_times_to_python(folder: Path, table: str) -> None:
-    """In the environment of the lock: DuckDB does it only where pytz is installed."""
+    """With the locked dependencies: DuckDB needs pytz for this."""
     path = table_of(folder, table)
     column, _ = TIMES[table]
     times = [value for (value,) in duckdb.sql(f"select {column} from '{path}'").fetchall()]
@@ -130,12 +130,12 @@ def test_a_gap_of_one_odd_nanosecond_is_seen_by_duckdb_alone_from_the_times(fold
     assert gaps[3][0] == MS + ODD_NS
 
 
-#: Where Spark looks for the types of a table first. Its own type for times ends at microseconds,
-#: and it refuses a column of nanoseconds unless told here that it is an integer.
+#: Spark looks here first for the types of a table. Its own type for times ends at microseconds,
+#: and it refuses a column of nanoseconds unless this schema declares it an integer.
 SPARK_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
-#: By Spark's type, what it reads as that: physical and logical type. Times are nanoseconds since
+#: By Spark's type: the physical and logical type that it reads as such. Times are nanoseconds since
 #: 1970, with both readers of Spark 4.0.1: timestamp_micros(time div 1000) is the time without the
-#: last three digits, time % 1000 are those.
+#: last three digits, and time % 1000 are those digits.
 SPARK_READS = {
     "boolean": ("BOOLEAN", "None"),
     "integer": ("INT32", "None"),
@@ -168,5 +168,5 @@ def test_every_page_can_be_read_by_spark(folder: Path, table: str) -> None:
     for index in range(group.num_columns):
         column = group.column(index)
         assert column.compression == "ZSTD"
-        # What its vectorised reader has; DELTA_BYTE_ARRAY and the rest of version 2 came with 3.3.
+        # What its vectorised reader supports; version 2, with DELTA_BYTE_ARRAY, came with 3.3.
         assert set(column.encodings) <= {"PLAIN", "RLE", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"}

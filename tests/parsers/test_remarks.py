@@ -1,4 +1,4 @@
-"""What `show` says of a capture that is right and not what a reader may expect."""
+"""What `show` says about captures that are correct but may surprise a reader."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_mirror_of_one_direction_is_reported(side: int, tmp_path: Path) -> Non
 def test_both_sides_of_a_translation_are_reported(
     end: int, late: int, is_noted: bool, tmp_path: Path
 ) -> None:
-    """Of one address: 10.0.0.1 is 10.9.0.1 behind it, or 10.0.0.2 is 10.9.0.2."""
+    """NAT of one address: 10.0.0.1 becomes 10.9.0.1, or 10.0.0.2 becomes 10.9.0.2."""
     inside = whole(Kind())
     digit = 1 if end == 26 else 2
     outside = []

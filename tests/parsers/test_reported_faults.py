@@ -1,4 +1,4 @@
-"""Captures of faults that users of other tools reported: what happened, counted."""
+"""Captures of faults that users of other tools reported: what the parser counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_stray_syn_ends_nothing() -> None:
 
 
 def test_a_syn_that_is_repeated_behind_its_answer_leaves_no_doubt_about_that() -> None:
-    """The server cannot know which of its own two answers was acknowledged."""
+    """The server cannot know which of its own two responses was acknowledged."""
     found = thread("07")
     assert found["flows"]["handshake_rtt_ns"].to_list() == [10 * MS, None]
     assert found["flows"]["connection"].to_list() == [0, 0]
@@ -72,7 +72,7 @@ def test_a_wild_segment_is_counted_apart() -> None:
 
 
 def test_a_byte_that_was_refused_and_sent_again_was_a_window_probe() -> None:
-    """By the definition it is repeated, and no loss."""
+    """By definition it is a repeated byte, and no loss."""
     client, _ = thread("12")["flows"].rows(named=True)
     assert (client["retransmitted_packets"], client["window_probes"]) == (1, 1)
     assert client["retransmitted_probes"] == 1
@@ -116,7 +116,7 @@ def test_datagrams_in_two_networks_are_distinguished_where_networks_count(tmp_pa
 
 
 def test_a_tag_of_priority_alone_names_no_network(tmp_path: Path) -> None:
-    """IEEE 802.1Q 9.6: the id 0 names no VLAN; that of a tag behind it counts."""
+    """IEEE 802.1Q 9.6: the ID 0 names no VLAN; a tag after it may."""
     there, back = udp("10.0.0.1", 9, "10.0.0.2", 9), udp("10.0.0.2", 9, "10.0.0.1", 9)
     priority, tag = b"\x81\0\xa0\0", b"\x81\0\0\x0a"
     path = tmp_path / "a.pcap"

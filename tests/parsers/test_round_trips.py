@@ -1,4 +1,4 @@
-"""RTT samples: an acknowledgement that waited for something else measures nothing."""
+"""RTT samples: an acknowledgement that was delayed for another reason gives none."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ MS = 1_000_000
 
 
 def data(seq: int) -> bytes:
-    """100 bytes of the sender."""
+    """Returns 100 bytes of the sender."""
     return tcp(*SENDER, *RECEIVER, seq=seq, ack=1, payload=100)
 
 
 def ack(number: int, sack: tuple[int, int] | None = None) -> bytes:
-    """What the receiver answers."""
+    """Returns an acknowledgement of the receiver."""
     return tcp(*RECEIVER, *SENDER, seq=1, ack=number, sack=sack)
 
 
 def flow(tmp_path: Path, packets: list[tuple[int, bytes]], threads: int = 1) -> dict[str, int]:
-    """The sender's row of `flows`."""
+    """Returns the sender's row of `flows`."""
     path = tmp_path / "a.pcap"
     path.write_bytes(pcap(packets))
     done = flowsweep("parse", path, "--output", tmp_path / "tables", "--threads", threads)
@@ -36,7 +36,7 @@ def flow(tmp_path: Path, packets: list[tuple[int, bytes]], threads: int = 1) -> 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_sack_blocks_last_until_their_packets_are_counted(tmp_path: Path, threads: int) -> None:
-    # More bytes than are read at a time follow: the packets of the first part wait for them.
+    # More bytes follow than are read at a time, so the packets of the first part wait for them.
     late = [(number, tcp("10.0.9.9", 1, "10.0.9.8", 2, payload=1400)) for number in range(700)]
     packets = [
         (0, data(1)),
@@ -52,7 +52,7 @@ def test_sack_blocks_last_until_their_packets_are_counted(tmp_path: Path, thread
 def test_an_acknowledgement_is_one_sample_of_the_segment_that_made_it(tmp_path: Path) -> None:
     packets = [
         (0, data(1)),
-        # The first was not acknowledged at once; a hole is, and takes the first along.
+        # The receiver did not acknowledge the first at once, but with the segment after the hole.
         (30 * MS, data(201)),
         (40 * MS, ack(101, (201, 301))),
     ]
@@ -64,7 +64,7 @@ def test_a_block_that_was_reported_before_leaves_the_sample_to_what_is_new(tmp_p
     packets = [
         *((number * MS, data(1 + number * 100)) for number in range(4)),
         (10 * MS, ack(101)),
-        # The fourth overtook the second, the third is lost.
+        # The fourth overtook the second, and the third is lost.
         (13 * MS, ack(101, (301, 401))),
         (21 * MS, ack(201, (301, 401))),
     ]

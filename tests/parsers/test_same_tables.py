@@ -1,4 +1,4 @@
-"""Real captures, cut, packed, piped and shared out among threads: the same tables."""
+"""Real captures, split, compressed, piped and shared among threads: the same tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from flowsweep import _parsers
 from flowsweep.parsing import Settings
 
 TABLES = ("captures", "flows", "intervals", "throughput", "messages", "rdma", "packets")
-#: Byte orders, pcapng, tunnels, tags, fragments, losses, a loopback.
+#: Byte orders, pcapng, tunnels, tags, fragments, losses, a loopback interface.
 SMALL = (
     "CESNET-ipfixprobe/functional/inputs/http.pcap",
     "OISF-suricata-verify/vxlan-decoder-03/vxlan.pcap",
@@ -34,7 +34,7 @@ SMALL = (
     "zeek-zeek/pppoe-over-qinq.pcap",
     "zeek-zeek/trunc/mpls-6in6-broken.pcap.gz",
 )
-#: More of each, time that goes back, and a flood.
+#: More of each, times that go back, and a flood.
 LARGE = (
     "appneta-tcpreplay/test.rewrite_l7fuzzing",
     "arkime-arkime/arkime_synthetic.pcap",
@@ -52,7 +52,7 @@ LARGE = (
     "zeek-zeek/trunc/mpls-6in6-broken.pcap.gz",
 )
 FILES = by_size(SMALL, LARGE)
-#: Columns that say where in which file something is.
+#: Columns with a packet's place in its file.
 PLACES = ("file", "interface", "file_offset")
 CUTS = 4
 
@@ -60,7 +60,7 @@ Tables = dict[str, bytes]
 
 
 def parse(folder: Path, *paths: Path, threads: int = 1) -> Tables:
-    """The tables' bytes; every file is called by the same name, which is in the tables."""
+    """Returns the tables' bytes; all files get the same name, which is part of the tables."""
     folder.mkdir(exist_ok=True)
     files = {table: folder / f"{table}.parquet" for table in TABLES}
     for path in files.values():
@@ -78,13 +78,13 @@ def parse(folder: Path, *paths: Path, threads: int = 1) -> Tables:
 
 
 def plain(path: Path) -> bytes:
-    """The bytes of a capture, unpacked."""
+    """Returns the uncompressed bytes of a capture."""
     content = path.read_bytes()
     return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
 
 
 def by_pyarrow(kind: str) -> Callable[[bytes], bytes]:
-    """A compression that Python itself has not."""
+    """Returns a compressor that Python itself lacks."""
 
     def compress(content: bytes) -> bytes:
         pyarrow = pytest.importorskip("pyarrow")
@@ -122,7 +122,7 @@ def test_threads(capture: tuple[Path, Tables], tmp_path: Path, threads: int) -> 
 
 
 def long_packets(kind: str) -> bytes:
-    """A capture of 12 MB whose packets are long, and look like captures inside."""
+    """Returns a capture of 12 MB with long packets that look like captures inside."""
     chance = random.Random(kind)
     pcapng = kind == "pcapng"
     section = struct.pack("<IIIIII", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, *[2**32 - 1] * 2)
@@ -210,7 +210,7 @@ def cuts_of(path: Path) -> list[int]:
 
 
 def same_from(folder: Path, parts: list[bytes], path: Path, tables: Tables) -> None:
-    """The parts give the tables of the capture in `path`, but for the places of packets."""
+    """Asserts that the parts give the tables of `path`, except for the places of packets."""
     paths = [folder / f"part{number}" for number in range(len(parts))]
     for part, packets in zip(paths, parts, strict=True):
         part.write_bytes(packets)
@@ -227,14 +227,14 @@ def same_from(folder: Path, parts: list[bytes], path: Path, tables: Tables) -> N
 
 
 def frames(folder: Path) -> dict[str, pl.DataFrame]:
-    """The tables that say where packets lie."""
+    """Returns the tables that contain packets' places."""
     return {
         table: pl.read_parquet(folder / f"{table}.parquet") for table in ("captures", "packets")
     }
 
 
 def totals(captures: pl.DataFrame) -> pl.DataFrame:
-    """The counts, which add up; but for super-packets, which depend on the MSS seen before."""
+    """Returns the additive counts; super-packets are not, as they depend on MSSs seen before."""
     numbers = captures.select(pl.selectors.numeric()).drop(
         "interface", "snaplen", "ts_resolution_ns", "super_packets", "largest_step_back_ns"
     )
@@ -242,7 +242,7 @@ def totals(captures: pl.DataFrame) -> pl.DataFrame:
 
 
 def clean_cuts(packets: pl.DataFrame) -> list[int]:
-    """Numbers of packets that all before are earlier than, and all behind are not."""
+    """Returns indexes where all earlier packets have earlier times than all later ones."""
     times = packets["time"].dt.epoch("ns")
     before = times.cum_max().shift(1)
     behind = times.cum_min(reverse=True)
@@ -251,7 +251,7 @@ def clean_cuts(packets: pl.DataFrame) -> list[int]:
 
 
 def parts(content: bytes, cuts: list[int], turns: list[int]) -> list[bytes]:
-    """Captures of the packets between `cuts`, numbers from 0; `turns` says which gets them."""
+    """Returns captures of the packets between `cuts`; `turns` assigns each piece to a capture."""
     ends, head = (pcapng_ends if content.startswith(b"\n\r\r\n") else pcap_ends)(content)
     found: dict[int, bytes] = {}
     places = [head, *(ends[cut] for cut in cuts), len(content)]
@@ -261,7 +261,7 @@ def parts(content: bytes, cuts: list[int], turns: list[int]) -> list[bytes]:
 
 
 def pcap_ends(content: bytes) -> tuple[list[int], int]:
-    """Where each record of a classic capture begins, and where the first does."""
+    """Returns where each record of a classic capture begins, and where the first does."""
     order = "<" if content[0] in (0xD4, 0x4D) else ">"
     places, at = [], 24
     while at + 16 <= len(content):
@@ -271,7 +271,7 @@ def pcap_ends(content: bytes) -> tuple[list[int], int]:
 
 
 def pcapng_ends(content: bytes) -> tuple[list[int], int]:
-    """The same of blocks with a packet, in one section whose interfaces come first."""
+    """Returns the same for blocks with a packet, in one section that begins with its interfaces."""
     order = "<" if content[8] == 0x4D else ">"
     places, at = [], 0
     while at + 12 <= len(content):

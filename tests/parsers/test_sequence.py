@@ -1,4 +1,4 @@
-"""`flowsweep sequence`: where the segments of a connection stand, and of which kind they are."""
+"""`flowsweep sequence`: the segments of a connection by sequence number and kind."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import flowsweep
 from flowsweep.analysis import sequence
 from flowsweep.analysis.sequence import AGAIN, FILLING, NEW, OUTSIDE
 
-#: Larger captures take long, and have no kind of segment that the others lack.
+#: Larger captures take long, and add no other kind of segment.
 LARGEST_B = 1_000_000
-#: Segments that repeat some bytes and bring others: flows count them in both ways, or as repeated.
+#: Segments that repeat some bytes and add others: flows count them as both or as repeated.
 PARTLY = {"blitz-tcptrace/first_seg_ooo.dmp.gz", "wireshark-wireshark/retrans-tls.pcap"}
-#: Segments that lie outside the window by the acknowledgements of another connection.
+#: Segments outside the window according to another connection's acknowledgements.
 WILD = {"ntop-nDPI/reasm_crash_anon.pcapng", "arkime-arkime/tcpseq_synthetic.pcap"}
 SENT = 1_000
 
@@ -38,7 +38,7 @@ def test_bytes_count_from_the_first_one(kind: Kind, isn: int, tmp_path: Path) ->
     assert client.segments["low"].to_list() == [0, 1_000, 2_000]
     assert client.segments["high"].to_list() == [1_000, 2_000, 3_000]
     assert client.segments["time_ns"].to_list() == [100 * MS, 200 * MS, 300 * MS]
-    # a FIN takes a number too
+    # a FIN takes a sequence number, too
     assert client.acknowledged["high"].to_list() == [0, 1_000, 2_000, 3_000, 3_001]
     assert client.windows["high"][0] == 65_535
     assert client.counts == {NEW: 3, AGAIN: 0, FILLING: 0, OUTSIDE: 0}
@@ -60,7 +60,7 @@ def test_text_in_a_reset_is_no_data(tmp_path: Path) -> None:
 def test_kinds_are_those_of_the_bytes_that_were_captured(
     order: list[int], isn: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Segments of 1,000 bytes in any order, against a set of the bytes that were captured."""
+    """Segments of 1,000 bytes in any order, checked against the set of captured bytes."""
     made = Conversation(Kind(client_isn=isn))
     made.open(0)
     seen: set[int] = set()
@@ -96,7 +96,7 @@ CAPTURES = [
 @pytest.mark.parametrize("name", CAPTURES)
 @pytest.mark.filterwarnings("ignore::flowsweep.DamagedCaptureWarning")
 def test_counts_are_those_of_flows(name: str) -> None:
-    """Of sides that repeated neither SYN nor FIN, and probed no closed window."""
+    """For sides without a repeated SYN or FIN, probes of a closed window or keep-alives."""
     path = PCAPS / name
     plain = pl.DataFrame(flowsweep.read_flows(path)).filter(
         pl.col("syn_packets") < 2,

@@ -1,4 +1,4 @@
-"""`flowsweep show`: what it says on messages, and on what held the sender back."""
+"""`flowsweep show`: its text on messages, and on what limited the sender."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_three_pauses_make_four_messages(
         " ".join(capsys.readouterr().out.split()).split("messages ")[1].split("held by ")
     )
     assert messages.startswith("4 at least: median 10 B, p90 10 B, max 10 B;")
-    # no acknowledgement: nothing says on which side the capture was made
+    # no acknowledgement: nothing shows on which side the capture was made
     assert messages.endswith("100 % seen where RTTs do not show how far ")
     assert limits == "cannot tell: no top flow was captured beside its sender"
 
@@ -44,7 +44,7 @@ def test_three_pauses_make_four_messages(
 def test_messages_that_were_queued_or_seen_far_away_are_reported(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # BBR at both hosts: requests are seen beside their sender, answers far from it.
+    # BBR at both hosts: requests are captured at their sender, responses far from theirs.
     path = KEPT / "bbr-16ms-100Mbit" / "pc1.pcap.zst"
     summary = summarise(path)
     found, rows = summary.messages, pl.DataFrame(flowsweep.read_messages(path))
@@ -62,7 +62,7 @@ def test_messages_that_were_queued_or_seen_far_away_are_reported(
 
 
 def flows(rtt_there_ns: int | None, rtt_back_ns: int | None) -> pl.DataFrame:
-    """A connection with 3 MB forward, limited by the network for three quarters."""
+    """Returns a connection with 3 MB forward, limited by the network for three quarters."""
     shared = {
         "connection": 0, "protocol": "tcp", "duration_ns": 10**9, "packets": 9,
         "ip_bytes": 9,
@@ -97,7 +97,7 @@ def test_limits_are_reported_only_beside_the_sender(
 
 
 def shown(path: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """The lines that are shown of a capture in 80 columns."""
+    """Returns the lines that `show` prints for a capture in 80 columns."""
     path.write_bytes(content)
     capture.print_summaries([summarise(path)])
     return capsys.readouterr().out.splitlines()
@@ -228,7 +228,7 @@ def test_brackets_in_a_name_are_not_markup(
 
 
 def test_no_mean_exceeds_the_busiest_bin(tmp_path: Path) -> None:
-    """As many bins as packets, and one interval less between the first and the last."""
+    """There are as many bins as packets, and one interval less between the first and the last."""
     frames = [(n * 10_000_000, tcp(*CLIENT, *SERVER, seq=n, payload=1)) for n in range(20)]
     path = tmp_path / "a.pcap"
     path.write_bytes(pcap(frames))
@@ -268,7 +268,7 @@ def test_no_rate_rests_on_packets_without_a_time_of_their_own(
 def test_a_merged_packet_at_the_beginning_makes_no_more_bins_than_there_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The packet was under way before the capture began: that time is in no bin of it."""
+    """The packet was in transit before the capture began: no bin covers that time."""
     frames = [(0, tcp(*CLIENT, *SERVER, payload=20_000))]
     frames += [
         (number * 10_000_000, tcp(*CLIENT, *SERVER, seq=20_000 + number, payload=1))
@@ -333,7 +333,7 @@ def test_an_rtt_below_the_resolution_of_the_time_stamps_is_not_zero(
     text = capsys.readouterr().out
     assert "1 s stamps" in text
     assert "<1 s" in text
-    # In which 10 ms of it a packet came, nobody knows.
+    # The clock does not show in which 10 ms of a second a packet came.
     assert "1 column of 1 s, height" in text
 
 

@@ -1,4 +1,4 @@
-"""Copies where a mirror lost some, and copies of datagrams that come late."""
+"""Copies from a mirror that lost some of them, and late copies of datagrams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEGMENTS = 200
 
 
 def transfer(kind: Kind) -> Conversation:
-    """Segments 100 us apart, of which every other one is acknowledged after a round trip."""
+    """Sends segments 100 us apart; every other one is acknowledged after a round trip."""
     made = Conversation(kind)
     made.open(0)
     for number in range(SEGMENTS):
@@ -74,7 +74,7 @@ def test_segments_that_are_sent_again_a_round_trip_later_are_no_copies(
 def test_datagrams_behind_a_long_path_count_once(
     maker: Maker, v6: bool, delay: int, tmp_path: Path
 ) -> None:
-    """Captures of both ends: the lower TTL says that the path lies between."""
+    """Captures of both ends: the lower TTL shows that the path lies between them."""
     packets = sent(maker, v6=v6, identified=False)
     behind = []
     for time, frame in packets:
@@ -104,7 +104,7 @@ def test_datagrams_are_copied_as_late_as_tcp_shows(maker: Maker, v6: bool, tmp_p
 def test_datagrams_that_are_sent_again_at_both_ends_count_each_time(
     v6: bool, tmp_path: Path
 ) -> None:
-    """A program that repeats a request every 20 ms, recorded at both ends of 30 ms."""
+    """A program repeats a request every 20 ms, recorded at both ends of a path of 30 ms."""
     (_, frame), *_ = sent(udp, v6=v6, identified=False)
     changed = bytearray(frame)
     changed[21 if v6 else 22] -= 5

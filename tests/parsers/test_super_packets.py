@@ -1,4 +1,4 @@
-"""Packets that offloading merged or did not yet divide: of UDP and inside tunnels too."""
+"""Packets that offloading merged or did not split yet, also in UDP and inside tunnels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def datagrams(
     before: list[bytes] = [],  # noqa: B006
     snaplen: int = 262_144,
 ) -> Tables:
-    """UDP datagrams of one flow, a millisecond apart, behind the frames `before`."""
+    """Returns UDP datagrams of one flow, a millisecond apart, after the frames `before`."""
     frames = [*before]
     for payload in payloads:
         frame = ethernet(ip(*ends, 17, datagram(50_000, 443, payload)), vlan=vlan)
@@ -112,7 +112,7 @@ LOCAL = [("10.0.0.1", "10.0.0.1"), ("10.0.0.1", "127.0.0.3"), ("::1", "::1"), (V
 
 @pytest.mark.parametrize("ends", LOCAL)
 def test_a_host_sends_64_kib_to_itself_in_one_packet(ends: tuple[str, str]) -> None:
-    """Also in a capture of all interfaces, another one of which carries less."""
+    """Also in a capture of all interfaces, another of which has a smaller MTU."""
     syn = tcp("10.0.0.1", 1, "10.0.0.2", 2, flags=2, mss=1460)
     segments = [tcp(ends[0], 5, ends[1], 6, payload=size) for size in (3000, 60_000)]
     assert super_packets(datagrams([5000, 60_000], ends=ends, before=[syn, *segments])) == 0

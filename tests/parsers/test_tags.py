@@ -1,4 +1,4 @@
-"""Ethernet tags that switches add: the flow behind each is found."""
+"""Ethernet tags that switches add: the flow after each tag is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each rule of TCP's RFCs that the parser obeys, on a few segments; rules.py lists them."""
+"""Each rule of TCP's RFCs that the parser implements, on a few segments; rules.py lists them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ NOP = b"\x01"
 
 
 def from_client(flags: int = ACK, **more: Any) -> bytes:
-    """A segment of the client."""
+    """Returns a segment of the client."""
     return tcp(*CLIENT, *SERVER, flags=flags, **more)
 
 
 def from_server(flags: int = ACK, **more: Any) -> bytes:
-    """A segment of the server."""
+    """Returns a segment of the server."""
     return tcp(*SERVER, *CLIENT, flags=flags, **more)
 
 
 def scale(shift: int) -> bytes:
-    """The option of a window scale."""
+    """Returns the window scale option."""
     return struct.pack(">BBB", 3, 3, shift) + NOP
 
 
@@ -41,7 +41,7 @@ class Flows:
         self._path = folder / "a.pcap"
 
     def rows(self, *frames: bytes, step: int = MS) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The client's row and the server's."""
+        """Returns the client's row and the server's."""
         self._path.write_bytes(pcap([(i * step, frame) for i, frame in enumerate(frames)]))
         table = pl.DataFrame(flowsweep.read_flows(self._path))
         found = {row["src_ip"]: row for row in table.rows(named=True)}
@@ -55,7 +55,7 @@ def flows(tmp_path: Path) -> Flows:
 
 
 def opened(client_options: bytes = b"", server_options: bytes = b"") -> list[bytes]:
-    """A handshake: both sides number from 100."""
+    """Returns a handshake; both sides number from 100."""
     return [
         from_client(SYN, seq=99, options=client_options),
         from_server(SYN | ACK, seq=99, ack=100, options=server_options),
@@ -64,13 +64,13 @@ def opened(client_options: bytes = b"", server_options: bytes = b"") -> list[byt
 
 
 def test_numbers_go_round(flows: Flows) -> None:
-    """RFC 9293 3.4: numbers count modulo 2^32, and bytes sent twice are retransmitted."""
+    """RFC 9293 3.4: sequence numbers wrap at 2^32, and bytes sent twice are retransmitted."""
     near = 2**32 - 150
     row, _ = flows.rows(
         from_client(seq=near, payload=100),
         from_client(seq=near + 100, payload=100),
         from_client(seq=50, payload=100),
-        # half of it was seen
+        # half of it was captured before
         from_client(seq=100, payload=100),
     )
     assert row["payload_bytes"] == 400
@@ -78,7 +78,7 @@ def test_numbers_go_round(flows: Flows) -> None:
 
 
 def test_an_old_acknowledgement_does_not_belong_to_a_new_connection(flows: Flows) -> None:
-    """RFC 9293 3.5.1: a half-open side acknowledges what this connection never sent."""
+    """RFC 9293 3.5.1: a half-open side acknowledges bytes that this connection never sent."""
     row, _ = flows.rows(
         from_client(SYN, seq=99),
         from_server(seq=7000, ack=5000),
@@ -91,7 +91,7 @@ def test_an_old_acknowledgement_does_not_belong_to_a_new_connection(flows: Flows
 
 
 def test_the_number_of_a_reset_says_nothing_of_bytes(flows: Flows) -> None:
-    """RFC 9293 3.5.3: a reset's own number is no byte, its acknowledgement counts for a SYN."""
+    """RFC 9293 3.5.3: a reset's own number is no byte; its acknowledgement is valid for a SYN."""
     row, _ = flows.rows(
         *opened(), from_client(seq=100, ack=100, payload=10), from_client(RST, seq=90)
     )
@@ -103,7 +103,7 @@ def test_the_number_of_a_reset_says_nothing_of_bytes(flows: Flows) -> None:
 
 
 def test_the_last_syn_that_tells_holds(flows: Flows) -> None:
-    """RFC 9293 3.7.1: the MSS is an option of the SYN; of several SYNs the last that has it."""
+    """RFC 9293 3.7.1: the MSS is an option of the SYN; of several SYNs, the last that has one."""
     row, _ = flows.rows(
         from_client(SYN, seq=99, mss=1460), from_client(SYN, seq=99, mss=1220),
         from_client(SYN, seq=99),
@@ -114,7 +114,7 @@ def test_the_last_syn_that_tells_holds(flows: Flows) -> None:
 
 @pytest.mark.parametrize("payload", [0, 1])
 def test_a_keep_alive_is_below_what_is_acknowledged(flows: Flows, payload: int) -> None:
-    """RFC 9293 3.8.4: it repeats at most one byte of what was acknowledged."""
+    """RFC 9293 3.8.4: a keep-alive repeats at most one acknowledged byte."""
     row, _ = flows.rows(
         *opened(),
         from_client(seq=100, ack=100, payload=10),
@@ -133,7 +133,7 @@ def test_a_keep_alive_is_below_what_is_acknowledged(flows: Flows, payload: int) 
 
 @pytest.mark.parametrize("number", [109, 110])
 def test_a_window_probe_goes_into_a_window_of_zero(flows: Flows, number: int) -> None:
-    """RFC 9293 3.8.6.1: one byte, or none below, into a closed window."""
+    """RFC 9293 3.8.6.1: one new byte, or none with an old number, into a closed window."""
     row, server = flows.rows(
         *opened(),
         from_client(seq=100, ack=100, payload=10),
@@ -171,7 +171,7 @@ def test_a_delayed_acknowledgement_measures_the_newest_segment(flows: Flows) -> 
 
 
 def test_a_window_is_scaled_where_both_scale(flows: Flows) -> None:
-    """RFC 7323 2.2: only where both SYNs carry the option, and never in a SYN itself."""
+    """RFC 7323 2.2: only if both SYNs carry the option, and never in a SYN itself."""
     last = from_client(seq=100, ack=100, window=60)
     row, _ = flows.rows(*opened(scale(3), scale(0)), last)
     assert row["max_window_bytes"] == 512 << 3
@@ -192,13 +192,13 @@ def test_a_shift_above_14_is_14(flows: Flows) -> None:
 
 
 def test_sack_is_permitted_in_a_syn(flows: Flows) -> None:
-    """RFC 2018 2: the option of each side's SYN."""
+    """RFC 2018 2: each side's SYN has its own option."""
     client, server = flows.rows(*opened(struct.pack(">BB", 4, 2) + NOP * 2))
     assert (client["sack_permitted"], server["sack_permitted"]) == (True, False)
 
 
 def test_the_first_block_tells_what_was_received_last(flows: Flows) -> None:
-    """RFC 2018 3, RFC 2018 4: the block that covers a segment above a hole acknowledges it."""
+    """RFC 2018 3, RFC 2018 4: the block that covers a segment after a hole acknowledges it."""
     row, _ = flows.rows(
         from_client(seq=100, ack=1, payload=100),
         from_client(seq=300, ack=1, payload=100),
@@ -218,7 +218,7 @@ def test_a_block_below_the_acknowledgement_measures_nothing(flows: Flows) -> Non
 
 
 def test_a_byte_sent_twice_measures_nothing(flows: Flows) -> None:
-    """RFC 6298 3: nobody knows which sending was acknowledged; of SYNs neither."""
+    """RFC 6298 3: which sending was acknowledged is unknown, also for SYNs."""
     row, _ = flows.rows(
         from_client(SYN, seq=99),
         from_client(SYN, seq=99),
@@ -226,14 +226,14 @@ def test_a_byte_sent_twice_measures_nothing(flows: Flows) -> None:
         from_client(seq=100, ack=100, payload=10),
         from_client(seq=100, ack=100, payload=10),
         from_server(seq=100, ack=110),
-        # sooner, the second SYN would be a copy of the first
+        # any sooner, the second SYN would be a copy of the first
         step=1000 * MS,
     )
     assert (row["rtt_samples"], row["handshake_rtt_ns"]) == (0, None)
 
 
 def test_a_syn_whose_answer_was_not_captured_measures_nothing(flows: Flows) -> None:
-    """RFC 9293 3.5: a SYN answers it; what acknowledges it later waited for an application."""
+    """RFC 9293 3.5: a SYN answers it; a later acknowledgement waited for an application."""
     row, _ = flows.rows(
         from_client(SYN, seq=99),
         from_client(seq=100, ack=100),
@@ -245,7 +245,7 @@ def test_a_syn_whose_answer_was_not_captured_measures_nothing(flows: Flows) -> N
 
 
 def test_an_answer_may_acknowledge_part_of_the_data_in_a_syn(flows: Flows) -> None:
-    """RFC 9293 3.10.7.3: any acknowledgement of the SYN is of this connection."""
+    """RFC 9293 3.10.7.3: any acknowledgement of the SYN belongs to this connection."""
     client, server = flows.rows(
         from_client(SYN, seq=99, payload=300),
         from_server(SYN | ACK, seq=99, ack=200),
@@ -288,7 +288,7 @@ def test_every_rule_is_held_by_a_test_and_every_test_names_a_rule() -> None:
     obeyed = {place.rule for place in rules.in_code() if place.file.startswith(rules.CODE[0])}
     held = {place.rule for place in rules.in_tests()}
     assert obeyed
-    # These two show themselves in what limited a sender: test_limit_rules.py.
+    # These two affect what limited a sender: test_limit_rules.py.
     assert obeyed - held == {"RFC 6298 2.3", "RFC 9293 3.8.6"}
     assert held - {place.rule for place in rules.in_code()} == set()
 

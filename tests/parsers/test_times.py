@@ -1,4 +1,4 @@
-"""Packets without a time, or with one that a table cannot hold."""
+"""Packets without a time, or with one that a table cannot represent."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_time_beyond_64_bits_is_that_of_the_packet_before_or_of_the_first(
 @pytest.mark.parametrize("tick", [1_000_000, 15_625_000, 10**9])
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_clock_that_is_coarser_than_its_file_states_is_seen(tick: int, apart: bool) -> None:
-    """Every 0.2 ticks one packet; `apart`: of a program with even times, a tick each."""
+    """One packet every 0.2 ticks, or (`apart`) one per tick, as from a periodic sender."""
     stamps = [GOOD + 500 + number // (1 if apart else 5) * tick for number in range(300)]
     found = tables(
         SECTION + interface(NANOSECONDS) + b"".join(enhanced(at, FRAME) for at in stamps)
@@ -111,7 +111,7 @@ def test_no_table_has_a_time_out_of_range(seconds: int, ticks: list[int]) -> Non
 def test_a_packet_without_a_time_of_its_own_is_no_sample_of_an_rtt(
     place: int, kind: str, v6: bool
 ) -> None:
-    """Of ten packets each is once the one without: a handshake, two pings, a close."""
+    """A handshake, two pings, a close: each of the ten packets in turn lacks its time."""
     blocks = []
     for number, (time, frame) in enumerate(whole(Kind(v6=v6)).packets):
         if number != place:
@@ -125,10 +125,10 @@ def test_a_packet_without_a_time_of_its_own_is_no_sample_of_an_rtt(
     flows = found["flows"].sort("direction", descending=True)
     for column in ("rtt_min_ns", "rtt_mean_ns", "rtt_max_ns"):
         assert flows[column].to_list() == [RTT, 10 * US]
-    # SYN to SYN-ACK, SYN-ACK to its acknowledgement.
+    # SYN to SYN-ACK, and SYN-ACK to its acknowledgement.
     handshakes = [None if place in {0, 1} else RTT, None if place in {1, 2} else 10 * US]
     assert flows["handshake_rtt_ns"].to_list() == handshakes
-    # Each of four of one side, and two of the other, has two packets.
+    # Each of the client's four samples and the server's two depends on two packets.
     both = flows["rtt_samples"].to_list()
     assert sum(both) == 6 - {0: 1, 1: 2, 2: 1, 7: 1, 8: 2, 9: 1}.get(place, 1)
 
@@ -140,6 +140,6 @@ def test_nanoseconds_in_a_file_of_microseconds_are_no_fractions() -> None:
     records = (struct.pack("<IIII", 7, it, length, length) + FRAME for it in fractions)
     found = tables(head + b"".join(records))
     second = 10**9
-    # The first has its whole second, others the time of the packet before; a second carries over.
+    # The first gets its whole second, later ones the previous time; 1,000,000 us carry over.
     assert times(found) == [7 * second, 8 * second - 1000, *[8 * second] * 3]
     assert counts(found) == (3, 0)

@@ -1,4 +1,4 @@
-"""The tunnel around a flow is noted beside it, as it was for each direction."""
+"""The tunnel around a flow is recorded with it, separately for each direction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEFT, RIGHT = "192.0.2.1", "192.0.2.2"
 
 
 def vxlan(source: str, destination: str, network: int, frame: bytes) -> bytes:
-    """An Ethernet frame in VXLAN, RFC 7348."""
+    """Returns an Ethernet frame in VXLAN, RFC 7348."""
     header = struct.pack(">II", 0x08 << 24, network << 8)
     outer = bytearray(udp(source, 50_000, destination, 4789, payload=8 + len(frame)))
     return bytes(outer[: -8 - len(frame)]) + header + frame
@@ -44,7 +44,7 @@ def test_each_direction_has_the_tunnel_it_went_through(tmp_path: Path) -> None:
     assert pl.DataFrame(flowsweep.read_captures(path))["tunnelled_packets"].to_list() == [3]
 
 
-#: Ports of tunnels over UDP, and what a header of theirs may begin with.
+#: UDP ports of tunnels, and bytes with which a header of each may begin.
 PORTS = {
     1701: b"\0\2\0\1\0\1\x21",
     2152: b"\x30\xff\1\0\0\0\0\1",
@@ -65,7 +65,7 @@ PORTS = {
 
 
 def dns(number: int, *, is_answer: bool) -> bytes:
-    """A question for an address, RFC 1035 4, or an answer with one."""
+    """Returns a query for an address, RFC 1035 4, or a response with one."""
     name = b"".join(bytes([len(part)]) + part for part in (b"host%d" % number, b"example")) + b"\0"
     question = name + struct.pack(">HH", 1, 1)
     flags, answers = (0x8180, 1) if is_answer else (0x0100, 0)
@@ -77,7 +77,7 @@ def dns(number: int, *, is_answer: bool) -> bytes:
 @pytest.mark.parametrize("content", ["random", "begun", "dns"])
 @pytest.mark.parametrize("port", sorted(PORTS))
 def test_a_port_alone_makes_no_tunnel(port: int, content: str) -> None:
-    """Datagrams of other applications, both ways: all their bytes are those of their flow."""
+    """Datagrams of other applications, both ways: their flow counts all their bytes."""
     dice, packets, sent = random.Random(port), [], [0, 0]
     for number in range(400):
         back = number % 2 == 1

@@ -1,4 +1,4 @@
-"""RTTs where captures of both ends of a path were put together."""
+"""RTTs where captures of both ends of a path were merged."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LIMITS = ("app", "sender", "receiver", "network")
 
 
 def split_by_end(made: Conversation) -> tuple[list[tuple[int, bytes]], ...]:
-    """What the client and the server see of it: `made` has the times of the client.
+    """Returns what the client and the server see; `made` has the client's times.
 
-    The server sees a packet of the client half a round trip later, and sent its own so much
+    The server sees a packet of the client half a round trip later, and sent its own that much
     earlier; it answers at once.
     """
     client = list(made.packets)
@@ -33,7 +33,7 @@ def is_of_client(frame: bytes) -> bool:
 
 
 def routed(frame: bytes) -> bytes:
-    """The frame behind a router."""
+    """Returns the frame after a router."""
     return frame[:22] + bytes([frame[22] - 1]) + frame[23:]
 
 
@@ -59,7 +59,7 @@ def test_two_ends_have_no_rtt(is_merged: bool, is_routed: bool, tmp_path: Path) 
 
 
 def test_the_first_place_of_all_packets_has_an_rtt(tmp_path: Path) -> None:
-    """Two interfaces of which one comes always later, as behind a queue."""
+    """One of two interfaces always sees packets later, as after a queue."""
     client = whole(Kind(), pings=20).packets
     late = [(time + 3 * MS, frame) for time, frame in client]
     assert flows(client, late, folder=tmp_path) == flows(client, folder=tmp_path)

@@ -1,4 +1,4 @@
-"""Bytes that the other side acknowledged, and that the capture lacks."""
+"""Bytes that the other side acknowledged but the capture lacks."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def transfer(kind: Kind, pings: int) -> Conversation:
 def test_segments_that_were_not_captured_are_counted_by_their_bytes(
     kind: Kind, seed: int, late: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Of 40 pings a third has no data; `late`: the handshake is missing, too."""
+    """The data of a third of 40 pings are missing; `late`: the handshake is missing, too."""
     made = transfer(kind, 40)
     made.close(5000 * MS)
     data = range(3, 3 + 2 * 40, 2)
-    # without a handshake the first ping tells where the bytes begin
+    # without a handshake, the first ping shows where the bytes begin
     gone = set(random.Random(seed).sample(data[1:], 13))
     kept = range(3 if late else 0, len(made.packets))
     made.packets = [made.packets[number] for number in kept if number not in gone]
@@ -78,7 +78,7 @@ def test_one_direction_alone_tells_nothing(tmp_path: Path) -> None:
 
 
 def test_what_was_sent_before_the_capture_began_is_not_missing(tmp_path: Path) -> None:
-    """Its first segment is a keep-alive, or one that is sent again long behind its time."""
+    """The first segment is a keep-alive, or a late retransmission."""
     for below in (1, 50_000):
         made = transfer(Kind(), 20)
         del made.packets[:3]

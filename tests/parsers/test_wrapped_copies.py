@@ -1,4 +1,4 @@
-"""Copies of packets of which one lies in a tag, a label or a tunnel, and the other does not."""
+"""Copies where one packet lies in a tag, a label or a tunnel, and the other does not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ V4 = b"\x08\x00"
 
 
 def header_sum(header: bytes) -> int:
-    """The checksum of an IPv4 header, RFC 1071."""
+    """Returns the checksum of an IPv4 header, RFC 1071."""
     total = sum(struct.unpack(f">{len(header) // 2}H", header))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
@@ -23,7 +23,7 @@ def header_sum(header: bytes) -> int:
 
 
 def between_routers(protocol: int, content: bytes, number: int) -> bytes:
-    """An Ethernet frame with an IPv4 packet of a tunnel."""
+    """Returns an Ethernet frame with an IPv4 packet of a tunnel."""
     sizes = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(content), number, 0, 64, protocol, 0)
     header = sizes + bytes([192, 168, 0, 1, 192, 168, 0, 2])
     header = header[:10] + struct.pack(">H", header_sum(header)) + header[12:]
@@ -81,8 +81,8 @@ def test_what_a_packet_is_wrapped_in_makes_no_other_packet(
     is_wrapped_first: bool,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """A bridge and its port, a router's two sides, a host of containers and its interface."""
-    # Behind the headers of a tunnel, 96 bytes do not hold those of the packet.
+    """A bridge and its port, two sides of a router, a container host and its interface."""
+    # After a tunnel's headers, 96 bytes do not contain the packet's.
     assume(kind.snaplen > 96 or wrap in (in_tag, in_two_tags, in_label, in_pppoe))
     path = tmp_path_factory.mktemp("wrapped") / "a.pcap"
     made = whole(kind)
