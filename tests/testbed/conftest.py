@@ -1,4 +1,4 @@
-"""An experiment of two sites, `flowsweep` as it is started here, and process trees."""
+"""An experiment of two sites, the `flowsweep` of this environment, and process trees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LIMIT_S = 300  # only what hangs takes longer
+LIMIT_S = 300  # only a hang takes longer
 FLOWSWEEP = [sys.executable, "-m", "flowsweep"]
 
 EXPERIMENT = """\
@@ -28,8 +28,8 @@ warmup: 0
 timeout: 200s
 limits: {other_programs: 100%, cpu_pressure: 100%}
 """
-# Half a minute of work on a quiet machine: it does not end before it is killed. What is spoiled is
-# not tried again: that would take as long.
+# Half a minute of work on a quiet machine, so that it is killed before it ends. No retries, because
+# an invalid run would take that long again.
 SLOW_EXPERIMENT = (
     EXPERIMENT.replace("board: 10, node_ns: 5000", "board: 11, node_ns: 500000") + "retries: 0\n"
 )
@@ -61,7 +61,7 @@ def flowsweep():
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Every process below `pid`, itself included: its number and name."""
+    """Returns `pid` and all processes below it: process ID and name."""
     children: dict[int, list[int]] = {}
     names: dict[int, str] = {}
     for entry in Path("/proc").iterdir():
@@ -83,7 +83,7 @@ def descendants(pid: int) -> dict[int, str]:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
+    """Returns whether a process exists and is no zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -92,7 +92,7 @@ def is_running(pid: int) -> bool:
 
 
 def network_namespaces(pids: dict[int, str]) -> set[str]:
-    """The network namespaces of processes, other than our own."""
+    """Returns the network namespaces of processes, except our own."""
     own = str(Path("/proc/self/ns/net").readlink())
     found = set()
     for pid in pids:
@@ -104,10 +104,10 @@ def network_namespaces(pids: dict[int, str]) -> set[str]:
 
 
 def wait_running(process: subprocess.Popen[str]) -> dict[int, str]:
-    """Waits until mpirun, its daemons and the ranks are there; all processes of the run."""
+    """Waits until mpirun, its daemons and the ranks run; returns all processes of the run."""
     end = time.monotonic() + LIMIT_S
     tree, before = descendants(process.pid), None
-    # What only starts others is gone a moment later.
+    # Launchers that only start other processes are gone a moment later.
     while not (_all_run(tree) and tree == before):
         if process.poll() is not None:
             errors = process.stderr.read() if process.stderr else ""
@@ -123,7 +123,7 @@ def _all_run(tree: dict[int, str]) -> bool:
 
 
 def wait_gone(tree: dict[int, str]) -> dict[int, str]:
-    """What is still running after some time."""
+    """Waits up to a minute; returns the processes that are still running."""
     end = time.monotonic() + 60
     left = dict(tree)
     while left and time.monotonic() < end:
@@ -133,11 +133,11 @@ def wait_gone(tree: dict[int, str]) -> dict[int, str]:
 
 
 def named(tree: dict[int, str], name: str) -> int:
-    """The first process of this name."""
+    """Returns the first process of this name."""
     return next(pid for pid, found in tree.items() if found == name)
 
 
 def hub_of(tree: dict[int, str]) -> int:
-    """The only process whose parent is `unshare`."""
+    """Returns the only process whose parent is `unshare`."""
     above = named(tree, "unshare")
     return min(pid for pid in descendants(above) if pid != above)

@@ -1,4 +1,4 @@
-"""A program beside that of the run: both in the captures, the other one again until the end."""
+"""A second program next to that of the run: in the captures, and repeated until the run ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ warmup: 0
 timeout: 60s
 limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}
 """
-# Sends one datagram a round; a child that its shell does not wait for ends with it all the same.
+# Sends one datagram per round. The background sleep must end with the program.
 TELL = """\
 #!/bin/bash
 sleep 77.0625 &
@@ -59,7 +59,7 @@ def make(tmp_path, namespaces, flowsweep):
 
 
 def ports(capture: Path, protocol: str) -> list[set[int]]:
-    """The two ports of each connection with payload."""
+    """Returns the two ports of each connection with payload."""
     found = pl.DataFrame(flowsweep.read_flows(str(capture))).filter(
         pl.col("protocol") == protocol, pl.col("payload_bytes") > 0
     )
@@ -67,7 +67,7 @@ def ports(capture: Path, protocol: str) -> list[set[int]]:
 
 
 def read(path: Path) -> bytes:
-    """The words of a command, or nothing where it has just ended."""
+    """Returns a process's file in /proc, or nothing if the process has just ended."""
     try:
         return path.read_bytes()
     except OSError:
@@ -85,14 +85,14 @@ def test_both_applications_are_in_the_captures_and_distinguished_by_their_ports(
     assert record["application"]["app"] == "nqueens"
     beside = record["beside"]
     assert (beside["app"], beside["mpi_ports"]) == ("jigsaw", list(PORTS))
-    # Its time is that of the main program; rounds of the other one are shorter.
+    # The run's time is that of the main program; rounds of the other one are shorter.
     assert beside["rounds"] == len(beside["completion_s"]) > 0
     assert all(0 < seconds < record["completion_s"] for seconds in beside["completion_s"])
     assert len(record["machine"]["ranks"]) == len(record["ranks"])
     for host in ("pc1", "pc2"):
         pairs = ports(output / f"{host}.pcap.zst", "tcp")
         others = [pair for pair in pairs if is_others(pair)]
-        # Each round has connections of its own, and the main program one, both ways.
+        # Each round opens its own connections; the main program has one, in both directions.
         assert len(others) >= 2 * beside["rounds"]
         assert 2 <= len(pairs) - len(others) <= 4
     assert not list(output.glob("*beside*"))

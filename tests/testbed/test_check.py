@@ -1,4 +1,4 @@
-"""`flowsweep testbed check` tells the truth where namespaces cannot be made."""
+"""`flowsweep testbed check` reports correctly where namespaces cannot be created."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUICK = [*FLOWSWEEP, "testbed", "check", "--quick"]
 
 
 def inside(script: str, *command: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command in a user namespace of its own that a script has changed."""
+    """Runs a command in its own user namespace after `script` has changed it."""
     unshare = ["unshare", "--user", "--map-root-user", "sh", "-ec", f'{script}\nexec "$@"', "sh"]
     return subprocess.run(
         [*unshare, *command],
@@ -33,7 +33,7 @@ def test_a_limit_of_none_is_named_with_the_command_that_raises_it(namespaces, ki
     done = inside(f"echo 0 > /proc/sys/user/max_{kind}_namespaces", *drop, *QUICK)
     assert done.returncode == 1, done.stderr
     assert f"not one is allowed: {switch} is 0" in done.stdout
-    # In one line, so that it can be copied.
+    # On one line, so that it can be copied.
     assert f"remedy: as root: sysctl -w {switch}=10000\n" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -51,7 +51,7 @@ def test_root_without_capabilities_is_not_advised_to_become_root(namespaces):
 
 
 def test_the_whole_check_tries_every_part_in_a_testbed(namespaces):
-    """Whether the emulator is in time depends on what else this machine does."""
+    """Whether the emulator is on time depends on the machine's other programs."""
     done = subprocess.run(
         [*FLOWSWEEP, "testbed", "check", "--format", "json"],
         capture_output=True,

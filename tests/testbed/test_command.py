@@ -1,4 +1,4 @@
-"""Any program as the workload: where it runs, what it is told, how it is timed, how it fails."""
+"""Any program as the workload: its hosts, environment, timing and failures."""
 
 from __future__ import annotations
 

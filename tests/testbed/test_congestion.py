@@ -1,4 +1,4 @@
-"""A congestion control that the kernel lacks costs its points, and not the sweep."""
+"""A congestion control that the kernel lacks fails its points, but not the sweep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WARNING = "warning: this kernel has no congestion control {} (available: "
 
 @pytest.fixture
 def lacking(experiment):
-    """An experiment that asks for one that no kernel has."""
+    """An experiment with a congestion control that no kernel has."""
     experiment.write_text(experiment.read_text().replace(": reno", ": nosuch"))
     return experiment
 

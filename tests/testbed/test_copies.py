@@ -1,4 +1,4 @@
-"""Copies of packets and retransmissions are told apart: the emulator knows which frame is which."""
+"""Copies and retransmissions are distinguished: the emulator knows which frame is which."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ADDRESSES = {"pc1": "10.77.1.1", "pc2": "10.77.2.1"}
 def run(
     tmp_path: Path, flowsweep, workload: str, disturbance: str
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Runs and ingests one experiment: what the emulator counted on the way there and back."""
+    """Runs and ingests one experiment; returns the emulator's counters for both directions."""
     text = EXPERIMENT.format(disturbance=disturbance, workload=workload)
     (tmp_path / "small.yaml").write_text(text)
     done = flowsweep("run", tmp_path / "small.yaml", "-o", tmp_path / "one")
@@ -51,14 +51,14 @@ def test_copies_are_what_the_emulator_duplicated(
 ) -> None:
     there, back = run(tmp_path, flowsweep, PINGPONG, disturbance)
     emulator = json.loads((tmp_path / "one/run.json").read_text())["emulator"]
-    # The second frame of a pair, sent half a round trip later by a busy machine, looks sent again.
+    # On a busy machine the duplicate may leave half a round trip late, like a retransmission.
     most_missed = 2 if emulator["lateness_ns"]["max"] > HALF_RTT_NS else 0
-    # A host records a copy for each frame that the link towards it duplicated.
+    # A host records a copy for each frame that the link to it duplicated.
     for host, link in (("pc1", back), ("pc2", there)):
         captures = table(tmp_path, host, "captures")
         flows = table(tmp_path, host, "flows")
-        # A host answers several packets with equal RSTs, without identification: nothing tells them
-        # from copies.
+        # A host may send equal RSTs without identification, which cannot be distinguished from
+        # copies.
         resets = flows.filter(pl.col("dst_ip") == ADDRESSES[host])["rst_packets"].sum()
         missed = link["duplicated"] - captures["duplicate_packets"].sum()
         assert 0 <= missed <= most_missed + max(resets - 1, 0)
@@ -76,7 +76,7 @@ def test_what_was_lost_or_overtaken_is_no_copy(
         captures = table(tmp_path, host, "captures")
         assert captures["duplicate_packets"].sum() == 0
         assert captures["packets"].sum() > 5_000
-    # pc1 sends, and what was lost of TCP it sends again.
+    # pc1 sends, and retransmits lost segments of TCP.
     sent = table(tmp_path, "pc1", "flows").filter(
         (pl.col("src_ip") == "10.77.1.1") & (pl.col("protocol") == transport)
     )
@@ -84,7 +84,7 @@ def test_what_was_lost_or_overtaken_is_no_copy(
         lost = there["dropped_loss_bytes"] // FRAME
         assert sent["retransmitted_packets"].sum() >= lost > 10
     else:
-        # UDP has no numbers: each packet arrives or is lost.
+        # UDP does not retransmit: each packet arrives or is lost.
         arrived = table(tmp_path, "pc2", "flows").filter(pl.col("protocol") == "udp")
         gone = sent["packets"].sum() - arrived["packets"].sum()
         assert abs(gone - there["dropped_loss"]) <= 5

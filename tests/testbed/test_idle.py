@@ -1,4 +1,4 @@
-"""The idle path after a run: what jitter explains is no fault, all else is."""
+"""The idle path after a run: an RTT within the jitter is valid, any longer one is a fault."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ workload: {app: nqueens}
 
 @pytest.fixture
 def spec(tmp_path: Path):
-    """The description of a run of two hosts; the text is added to the file."""
+    """Returns the specification of a run of two hosts; `text` is added to the file."""
 
     def make(text: str) -> Spec:
         (tmp_path / "bed.yaml").write_text(BED + text)
@@ -37,7 +37,7 @@ def spec(tmp_path: Path):
 
 
 def faults(spec: Spec, after_ms: int) -> tuple[list[str], list[str]]:
-    """Those of namespaces, and those of machines whose links are emulated."""
+    """Returns the faults with namespaces, and those with machines whose links are emulated."""
     before, after = 20 * MS, after_ms * MS
     evidence = SimpleNamespace(rtt_before_ns=[before], rtt_after_ns=[after])
     limits = SimpleNamespace(cpu_pressure=None)

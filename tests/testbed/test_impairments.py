@@ -1,4 +1,4 @@
-"""A run with everything on a link that can be asked for: it stays valid and accounts for all."""
+"""A run with every impairment on a link stays valid and accounts for all frames."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_all_impairments_at_once(tmp_path, namespaces, flowsweep, measurement):
         return json.loads((tmp_path / "one" / "run.json").read_text())
 
     def check(record):
-        # ping -f counts lost answers and ends with 1; what matters is what the links did.
+        # ping -f loses replies and exits with 1; only the links' counters matter.
         assert record["status"] == "valid", record["reason"]
         rtts = {tuple(path["between"]): path["rtt_ns"] for path in record["paths"]}
-        # Idle, without loss and jitter.
+        # Measured idle, without loss and jitter.
         assert abs(rtts["pc1", "pc2"] - 4e6) < 1e6
         assert abs(rtts["pc1", "pc3"] - 8e6) < 1e6
 
@@ -77,8 +77,8 @@ def test_all_impairments_at_once(tmp_path, namespaces, flowsweep, measurement):
     header = json.loads(fates.open("rb").readline())
     table = np.fromfile(fates, [tuple(pair) for pair in header["dtype"]], offset=header["offset"])
     lost = table["fate"] == header["fates"].index("loss")
-    # The log also holds what was sent before the program, when nobody captured yet.
+    # The log also contains frames sent before the program, when nothing was captured yet.
     assert lost.sum() >= sum(link["dropped_loss"] for link in links.values())
     on_the_way = table["deliver_ns"] - table["depart_ns"]
     there = (table["fate"] == 0) & (table["link"] == 0)
-    assert np.std(on_the_way[there]) > 50_000  # 10 % of 2 ms asked; order is kept
+    assert np.std(on_the_way[there]) > 50_000  # 10 % of 2 ms requested; order is kept

@@ -1,4 +1,4 @@
-"""The keeper by a shell: what others could change is not used, and the machine is put back."""
+"""The keeper, run in a shell: it rejects files that others can change, and restores the machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sysctl net.ipv4.tcp_rmem 4096 65536 65536
 sysctl net.ipv4.tcp_slow_start_after_idle 1
 congestion reno
 """
-# A machine with a network, and with a /run, of its own.
+# A machine with its own network and its own /run.
 UP = """\
 set -u
 mount -t tmpfs -o mode=755,size=1m tmpfs /run
@@ -44,7 +44,7 @@ until_ready() { until grep -q ready "$1"; do kill -0 $2 || exit 9; sleep 0.02; d
 
 @pytest.fixture
 def machine(tmp_path, namespaces):
-    """Runs a shell script on a machine of its own; `tmp_path/there/pc1` is the keeper's folder."""
+    """Runs a shell script on its own machine; `tmp_path/there/pc1` is the keeper's folder."""
     if os.geteuid() != 0:
         pytest.skip("needs root: to be several users")
     folder = tmp_path / "there" / "pc1"
@@ -77,12 +77,12 @@ def folder(tmp_path):
     program = folder / "flowsweep-capture"
     program.write_bytes(launch.program_path("flowsweep-capture").read_bytes())
     program.chmod(0o700)
-    # What the keeper once ran, as the user that it runs as.
+    # The keeper must not run this file.
     (folder / "restore.sh").write_text(f"touch {folder.parents[1]}/owned\n")
     return folder
 
 
-# What another user of the machine may have prepared in a folder like /tmp: by a shell in `there`.
+# What another user may have prepared in a folder like /tmp, as shell commands in `there`.
 KINDS = {
     "folder of another user": "chown -R 65534 pc1",
     "folder above of another user": "chown 65534 .",
@@ -181,7 +181,7 @@ def test_under_sudo_the_captures_are_of_the_user_of_ssh(machine, folder, passabl
     for name in ("pc1.pcap.zst", "pc1.capture.json"):
         assert (folder / name).stat().st_uid == NOBODY
     assert (folder / "pc1.pcap.zst").stat().st_mode & 0o7777 == 0o600
-    # Who is not the one who called sudo is somebody else all the same.
+    # A user other than the one who called sudo is refused, too.
     done = machine(f"export SUDO_UID={NOBODY - 1}\nkeeper </dev/null; echo code $?")
     assert done.stdout.endswith("code 2\n")
     assert f"{folder} is of user" in done.stdout
@@ -226,7 +226,7 @@ keeper </dev/null; echo "code $?"
 def test_with_a_full_disk_nothing_is_changed(machine, folder, full):
     where = "/run/flowsweep" if full == "/run" else str(folder)
     fill = {
-        # The folders and the lock are there from the run before; they take no room.
+        # The folders and the lock exist from an earlier run and take no room.
         "/run": "keeper </dev/null >FOLDER/said; dd if=/dev/zero of=/run/full bs=4k 2>/dev/null",
         "folder": """
 mkdir /run/kept; cp -p FOLDER/* /run/kept; mount -t tmpfs -o mode=700,size=20m tmpfs FOLDER

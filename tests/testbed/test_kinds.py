@@ -1,4 +1,4 @@
-"""Kinds of testbed: a new one is a folder and one line."""
+"""Kinds of testbed: a new kind takes a folder and one line."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ retries: 0
 
 @pytest.fixture(scope="module")
 def third(tmp_path_factory: pytest.TempPathFactory):
-    """Runs commands of a flowsweep that has a third kind: its folder, and a line."""
+    """Runs commands of a flowsweep with an additional kind: its folder, and a line."""
     copy = tmp_path_factory.mktemp("third") / "flowsweep"
     ignored = shutil.ignore_patterns("__pycache__", "*.so")
     shutil.copytree(PACKAGE, copy, ignore=ignored)
@@ -116,7 +116,7 @@ def third(tmp_path_factory: pytest.TempPathFactory):
 
 
 def test_the_import_contracts_name_every_kind() -> None:
-    """`make check` keeps apart only those that are named there."""
+    """`make check` separates only the kinds in these contracts."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
         "contracts"
     ]
@@ -150,7 +150,7 @@ repetitions: 2
 
 
 def planned(third, path: Path) -> list[str]:
-    """The runs of the plan in their order."""
+    """Returns the runs of the plan in their order."""
     return re.findall(r"^[x ] (\S+) +[0-9]+  ", third("plan", path).stdout, re.MULTILINE)
 
 
@@ -172,12 +172,12 @@ def test_a_sweep_whose_program_fails_wherever_it_is_run_is_given_up(third, tmp_p
     assert "exit code 7" in done.stderr
     assert f"flowsweep retry --failed {runs.parent}" in done.stderr
     assert not (runs / first).exists()
-    # A run that a person asks for is made all the same, and one that is there is no error.
+    # A run that a person starts is made anyway, and one that exists is no error.
     assert third("run", path, "-o", tmp_path / "own").returncode == 1
     done = third("run", "--run", ids[0], "-o", runs / ids[0], "--", path)
     assert done.returncode == 1
     assert "nothing to do" in done.stderr
-    # As the remedy says.
+    # The remedy names this command.
     assert third("retry", "--failed", runs.parent).returncode == 0
     write(tmp_path, 0, SWEEP)
     assert set(made()) == {0}
@@ -185,7 +185,7 @@ def test_a_sweep_whose_program_fails_wherever_it_is_run_is_given_up(third, tmp_p
 
 def test_a_sweep_of_which_some_runs_succeed_goes_on(third, tmp_path: Path) -> None:
     path, runs = write(tmp_path, 7, SWEEP), tmp_path / "results/own/runs"
-    # Works once, and never again.
+    # Succeeds once, and then never again.
     own = f"'mkdir {tmp_path}/once || exit 7'"
     path.write_text(path.read_text().replace("'exit 7'", own))
     codes = [
@@ -203,7 +203,7 @@ def test_a_key_of_app_json_that_is_almost_right_is_reported(third, tmp_path: Pat
     assert "app.json: `completion` is not read; `completion_s` would be" in done.stderr
     assert "`own`" not in done.stderr
     record = json.loads((tmp_path / "one" / "run.json").read_text())
-    # As of any command that does not time itself.
+    # Like any command that does not time itself.
     assert record["application"]["timed"] == "by the testbed"
     assert record["application"]["own"] == 1
     assert record["completion_s"] > 0
@@ -245,6 +245,6 @@ def test_every_kind_says_what_it_can_do(kind: str, tmp_path: Path) -> None:
     made = kinds.find(run)
     for name in ("session", "describe", "python_on_host", "warnings", "shell"):
         assert callable(getattr(made, name))
-    # What stands there for another kind is left alone: only one of the kinds has machines.
+    # Settings of other kinds are ignored: only one of the kinds has machines.
     assert hasattr(settings, "hosts") == (kind == "ssh")
     assert (run.spec()["testbed"] is None) == (kind == "namespaces")

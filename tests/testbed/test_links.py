@@ -1,4 +1,4 @@
-"""An experiment's links to what flowsweep-wan reads and to the commands for netem."""
+"""From an experiment's links to flowsweep-wan's input and to the commands for netem."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_is_asked_for_reaches_the_emulator(spec):
 
 
 def test_every_axis_of_sockets_is_in_the_description(spec):
-    """By the name of its field, so that a new one cannot be forgotten."""
+    """Fields come from AXES, so that a new axis cannot be forgotten."""
     made = vars(spec(buffer="64KiB", congestion="reno"))
     sockets = {
         axis.field: made[axis.field] for axis in AXES.values() if axis.applies_to == "sockets"
@@ -74,7 +74,7 @@ def test_every_axis_of_sockets_is_in_the_description(spec):
 
 
 def test_hosts_are_reported_alike_of_every_kind(spec):
-    """Namespaces and machines set what the description says, and work nothing out on their own."""
+    """All kinds of testbed apply the settings in the specification and derive none themselves."""
     assert spec().asked_settings == {}
     asked = spec(buffer="64KiB").asked_settings
     assert asked == dict.fromkeys(("tcp_rmem", "tcp_wmem"), "4096 65536 65536")
@@ -147,7 +147,7 @@ def test_netem_between_nodes_of_slurm_has_the_words_that_it_has_in_namespaces(sp
         in (commands["netem.tc"])
     )
     assert any(" htb rate 100000000bit " in line for line in commands["netem.tc"])
-    # Every interface that gets a discipline is made, and each host is told of once a bridge.
+    # Every interface with a discipline is created, and each bridge learns each host once.
     made_here = " ".join(commands["netem.ip"])
     assert all(device in made_here for device in netem.devices(made))
     for host in made.hosts:
@@ -252,7 +252,7 @@ def test_tc_reads_every_command(spec, namespaces):
     )  # fmt: skip
     assert done.returncode != 9, done.stderr
     errors = [line for line in done.stderr.splitlines() if not line.startswith("Command failed")]
-    # What a kernel without a discipline says, and what then has no parent.
+    # Errors of a kernel without a discipline, and the errors that follow for its children.
     lacking = ("qdisc kind is unknown", "class not found", "Failed to find specified qdisc",
                "Parent Qdisc doesn't exist", "We have an error talking to the kernel",
                "TC classifier not found")  # fmt: skip

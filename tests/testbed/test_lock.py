@@ -1,4 +1,4 @@
-"""One testbed at a time: who waits says for whom, and how long it was."""
+"""One testbed at a time: a waiting run reports whom it waits for, and how long it waited."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flowsweep.testbed import lock
 
 @pytest.fixture
 def subject(request):
-    """One of its own: the lock of this machine is for its testbeds."""
+    """A subject of its own, because testbeds use the machine's lock."""
     name = f"{request.node.name}-{os.getpid()}"
     yield name
     descriptor = lock.open_file(name)
@@ -25,7 +25,7 @@ def subject(request):
 
 @pytest.fixture
 def let_go(subject):
-    """The lock of the subject is held by `run other` until this is called."""
+    """`run other` holds the lock of the subject until this is called."""
     descriptor = lock.open_file(subject)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     os.pwrite(descriptor, b"run other (process 7)\n", 0)
@@ -49,7 +49,7 @@ def test_who_waits_says_for_whom_again_and_how_long(subject, let_go, monkeypatch
     begin = time.monotonic()
     with lock.exclusive("run mine", say, lock.open_file(subject)):
         assert lock.user(subject).startswith("run mine (process")
-        # Processes are forked from here on: there is no other thread of ours.
+        # From here on processes are forked, so no other thread of ours may run.
         assert "waiting" not in {thread.name for thread in threading.enumerate()}
     assert time.monotonic() - begin > 0.4
     assert messages[0] == "waiting: the testbed of this machine is used by run other (process 7)"

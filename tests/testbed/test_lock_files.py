@@ -1,4 +1,4 @@
-"""The lock lies where everybody may make files: what others put there is refused and kept."""
+"""The lock lies in a folder where anyone may create files: foreign files are refused and kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flowsweep.testbed import lock
 
 NOBODY = 65534
 SECRET = "root:*:19000:0:99999:7:::\n"
-# As a user who is not root: says "held" when it has the lock of a folder.
+# Runs as a user other than root: prints "held" when it has the lock of a folder.
 HOLD = """
 import os, sys
 from pathlib import Path
@@ -41,7 +41,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def put(kind: str, path: Path, victim: Path) -> None:
-    """Something that is no lock of ours, by the name of the lock."""
+    """Puts a file that is no lock of ours in the place of the lock."""
     match kind:
         case "link":
             path.symlink_to(victim)
@@ -84,7 +84,7 @@ def test_what_is_no_lock_is_refused_at_once_and_left_as_it_is(folder, tmp_path, 
     victim.chmod(0o600)
     put(kind, path, victim)
     before = path.lstat()
-    # A hang shall be a failure of this test, and not of all that come after it.
+    # A hang must fail this test, not all later ones.
     signal.alarm(20)
     try:
         for attempt in (lock.open_file, lock.user):
@@ -133,7 +133,7 @@ def test_a_long_purpose_leaves_a_file_that_the_next_one_takes(folder):
 
 @pytest.fixture
 def another_user(folder, tmp_path, passable):
-    """A process of a user who is not root and wants the lock."""
+    """Starts a process of a user other than root that takes the lock."""
     if os.geteuid() != 0:
         pytest.skip("needs root, to be two users")
     passable(tmp_path)

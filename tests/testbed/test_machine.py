@@ -1,4 +1,4 @@
-"""A file comes from a machine whole, or not at all."""
+"""A file is fetched from a machine completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONTENT = b"captured\n" * 1000
 
 
 def machine(folder: Path, damage: str) -> Machine:
-    """A machine that is reached by a shell here; `damage` filters what it prints."""
+    """Returns a machine that is a shell here; `damage` filters its output."""
 
     def words(_machine: Any, command: str) -> list[str]:
         return ["sh", "-c", f"echo >>{folder}/tries; {{ {command}; }} | {damage}"]
@@ -28,7 +28,7 @@ def machine(folder: Path, damage: str) -> Machine:
 
 
 def test_a_copy_that_came_over_damaged_is_made_again(tmp_path: Path) -> None:
-    # The first copy is cut, as by a connection that ends early and says nothing.
+    # The first copy is truncated, as by a connection that ends early without an error.
     damage = f"if [ $(wc -l <{tmp_path}/tries) = 1 ]; then head -c 5000; else cat; fi"
     there = machine(tmp_path, damage)
     assert there.fetch("pc1.pcap.zst", tmp_path / "copy")

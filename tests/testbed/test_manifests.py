@@ -1,4 +1,4 @@
-"""What the manifest of a capture says against the run."""
+"""The manifest of a capture, checked against the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program says, of whatever length, leads to a record that every command reads."""
+"""A program's messages, of any length, give a record that every command can read."""
 
 from __future__ import annotations
 

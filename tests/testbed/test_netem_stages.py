@@ -1,4 +1,4 @@
-"""The netem backend on kernels without netem: all of it real but a queue in place of the delay."""
+"""The netem backend on kernels without netem: all of it is real, but a queue replaces the delay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-# What `namespaces.hub` is, with a discipline that every kernel has in place of netem.
+# `namespaces.hub` with a discipline that every kernel has in place of netem.
 HUB = """
 import sys
 from flowsweep.testbed import netem

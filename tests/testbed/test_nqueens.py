@@ -16,7 +16,7 @@ WORKLOADS = ROOT / "capture" / "workloads"
 KNOWN = {6: 4, 7: 40, 8: 92, 9: 352, 10: 724}
 
 
-# All boards in one launch: starting MPI is what takes the time.
+# All boards in one launch, because starting MPI takes most of the time.
 ALL_BOARDS = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -35,7 +35,7 @@ def mpirun(ranks: int, *program: object, folder: Path) -> subprocess.CompletedPr
         "TMPDIR": str(folder),
         **{f"{name}{end}": "1" for name in root for end in ("", "_CONFIRM")},
     }
-    # Connections, as in the testbed: a rank does not wake for messages in shared memory.
+    # TCP, as in the testbed: a rank does not wake for messages in shared memory.
     transport = ["--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo"]
     command = [Path(sys.executable).parent / "mpirun", "--host", f"localhost:{ranks}"]
     command += ["-np", ranks, "--bind-to", "none", *transport, sys.executable, *program]
@@ -76,7 +76,7 @@ def test_what_is_sent_is_received(tmp_path):
             to = str(receiver["rank"])
             sent = sum(rank["to"].get(to, {}).get(count, 0) for rank in ranks)
             assert sent == receiver[f"received_{count}"]
-    # 92 solutions of 8 integers of four bytes come back, and what ranks tell of themselves.
+    # The ranks return 92 solutions of 8 four-byte integers, and reports about themselves.
     assert 92 * 8 * 4 <= sum(rank["sent_bytes"] for rank in ranks[1:]) < 92 * 8 * 8
     assert {phase["name"] for phase in record["phases"]} == {"distribute", "compute", "return"}
     assert all(phase["end_s"] <= record["completion_s"] + 0.1 for phase in record["phases"])
@@ -91,7 +91,7 @@ def test_paced_work_takes_the_time_that_is_set(tmp_path, measurement):
 
     def check(record):
         ideal = record["answer"]["nodes"] * 50_000e-9 / 2
-        # Other programs on the cores make it longer, never shorter.
+        # Other programs on the cores make the run longer, never shorter.
         assert ideal <= record["completion_s"] <= 3 * ideal
 
     measurement(run).holds(check)

@@ -1,4 +1,4 @@
-"""Outcomes that a command prints: read from its output, or a reason why the run has failed."""
+"""Outcomes that a command prints: read from its output, or a reason why the run failed."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_pattern_that_cannot_be_used_is_refused_before_a_run(pattern):
         outcome(pattern=pattern)
 
 
-#: Python's `re` takes hours for the first of them, and to find all matches takes the square.
+#: Python's `re` takes hours for the first, and quadratic time to find all matches.
 HOSTILE = [
     (r"(a+)+$x", b"a" * (4 << 20)),
     (r"(.*.*.*)=x", b"a" * (4 << 20)),

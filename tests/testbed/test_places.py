@@ -1,4 +1,4 @@
-"""Runs may be kept where the testbed puts folders of its own."""
+"""Runs may lie in folders over which the testbed mounts its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of a run come in one order, and whatever was started is ended."""
+"""The steps of a run have one order, and everything that was started is ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WHOLE = [
 
 
 class Servers:
-    """Servers that note when they are started; `fails_at`: "start" or "end"."""
+    """Servers that record their start; `fails_at`: "start" or "end"."""
 
     def __init__(self, steps: list[str], fails_at: str | None) -> None:
         self._steps, self._fails_at = steps, fails_at
@@ -28,7 +28,7 @@ class Servers:
 
 
 class Bed:
-    """A testbed that notes its steps, and of which one may fail."""
+    """A testbed that records its steps, one of which may fail."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ def test_a_run_takes_all_steps_in_order() -> None:
 
 
 def test_nothing_is_started_where_the_program_cannot_be() -> None:
-    """The run is a row like any other: it is collected all the same."""
+    """The run is collected like any other."""
     steps, failure, _ = steps_and_ending(Bed(lacking="no bbr"))
     assert steps == without("begin_beside", "start servers", "run_program")
     assert failure == "no bbr"

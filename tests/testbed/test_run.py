@@ -1,4 +1,4 @@
-"""A whole run: what is on disk afterwards, and that a second start does nothing."""
+"""A complete run: the files on disk afterwards; a second start does nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flowsweep.runs import link_balance
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, namespaces, measurement):
-    """One run directory, made once for all tests of this file."""
+    """One run directory, shared by all tests of this file."""
     import subprocess
 
     from .conftest import EXPERIMENT, FLOWSWEEP, LIMIT_S
@@ -46,7 +46,7 @@ def test_the_measured_round_trip_time_is_as_asked(measured):
 def test_run_is_valid_or_says_that_the_machine_was_too_busy(made):
     _, directory, _ = made
     record = json.loads((directory / "run.json").read_text())
-    # Other programs on the cores can make the emulator late; nothing else may go wrong here.
+    # Other programs on the cores may make the emulator late; any other fault is an error.
     if record["status"] == "invalid":
         assert record["reason"].startswith(("emulator late", "idle RTT")), record["reason"]
     else:

@@ -1,4 +1,4 @@
-"""A run gets into its folder whole or not at all, and removes nothing that is not flowsweep's."""
+"""A run enters its folder completely or not at all, and removes only flowsweep's own files."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def add_theirs(directory: Path) -> None:
 
 
 def texts(directory: Path) -> dict[str, str]:
-    """Every file below, by its path; of a link its target.
+    """Returns the text of every file below, and the target of every link, by path.
 
-    Kernels that protect symlinks refuse even root to follow one of another user in a sticky folder.
+    Kernels that protect symlinks refuse even root to follow another user's in a sticky folder.
     """
     found = {}
     for inner, folders, names in os.walk(directory):
@@ -67,9 +67,9 @@ def whole(hash_: str) -> dict[str, str]:
 
 
 def killed_at(step: int, act, number: int = signal.SIGKILL) -> bool:
-    """Acts in a process that gets a signal before its n-th change of a folder; whether it ended it.
+    """Calls `act` in a process that gets a signal at a folder change; returns whether it died.
 
-    SIGKILL is a process that is gone; others are handled as `flowsweep run` does.
+    SIGKILL ends the process at once; other signals are handled as in `flowsweep run`.
     """
     child = os.fork()
     if child == 0:
@@ -102,7 +102,7 @@ CHANGES = {"rename", "remove", "rmdir", "mkdir", "chmod", "chown"}
 
 @pytest.fixture
 def disk() -> Iterator[Path]:
-    """A folder in memory: every step of each run is synced."""
+    """A folder in memory, because every step of a run is synced."""
     memory = Path("/dev/shm")
     where = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="flowsweep-run-", dir=where) as folder:
@@ -121,14 +121,14 @@ def test_a_kill_at_any_moment_leaves_a_whole_run_or_none(disk, before):
             add_theirs(folder.directory)
         killed = killed_at(steps, lambda folder=folder: make_run(folder, NEW))
         record = read_record(folder.directory)
-        # None, or one with its own files: never those of the other.
+        # Either no record, or a record with its own files, never those of the other run.
         assert read_run(folder.directory) == (whole(record["spec_hash"]) if record else {})
         if before == "a run":
             everything = texts(folder.directory.parent)
             assert sorted(THEIRS.values()) == sorted(
                 text for text in everything.values() if text in THEIRS.values()
             )
-        # The next command.
+        # The next command finishes or repeats the run.
         after = RunFolder(folder.directory)
         if record is not None and record["spec_hash"] == NEW:
             after.tidy()
@@ -146,7 +146,7 @@ def test_a_kill_at_any_moment_leaves_a_whole_run_or_none(disk, before):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_nothing_hidden(disk, number):
-    """What `scancel` sends; the next command has nothing to tidy up."""
+    """`scancel` sends these signals; the next command has nothing to tidy up."""
     steps = 0
 
     def act(folder: RunFolder) -> None:
@@ -177,7 +177,7 @@ def test_a_kill_while_a_run_is_removed_is_finished_by_the_next_command(disk):
         folder = RunFolder(disk / str(steps) / "one")
         make_run(folder, OLD)
         add_theirs(folder.directory)
-        (folder.directory / "pc1-cut.pcap").unlink()  # with it, no run is made here any more
+        (folder.directory / "pc1-cut.pcap").unlink()  # while it exists, no new run is made here
         killed = killed_at(steps, folder.remove)
         record = read_record(folder.directory)
         assert read_run(folder.directory) == (whole(OLD) if record else {})

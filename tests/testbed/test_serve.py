@@ -1,4 +1,4 @@
-"""Servers of a workload: up before its program, ended with it, and told where they fail."""
+"""Servers of a workload: up before its program, ended with it, and reported if they fail."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ warmup: 0
 timeout: 5s
 limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}
 """
-# Says what it is told, and answers one client after the other, for as long as it is let.
+# Prints its environment and serves one client after another until it is killed.
 ECHO = """\
 import os, socket, time
 time.sleep(0.7)
@@ -70,7 +70,7 @@ def test_a_server_is_up_before_the_program_and_ends_with_it(make, tmp_path):
     assert (output / "program.log").read_text().splitlines() == ["b'hello from pc3'"] * 2
     assert (output / "serve-pc3.log").read_text() == "up pc3 {}\n"
     assert record["ranks"] == ["pc1", "pc2"]
-    # The program's time is its own: the server alone took 0.7 s to open its port.
+    # The program's time excludes the servers: this one took 0.7 s to open its port.
     assert record["completion_s"] < record["cost_s"]["program"] - 0.6
     assert record["serve"][0]["hosts"] == ["pc3"]
 
@@ -91,7 +91,7 @@ def test_a_moment_may_be_waited_and_a_server_may_end_by_itself(make):
     ("command", "reason"),
     [
         ("echo no such file >&2; exit 3", "the server on pc3 failed: exit code 3: no such file"),
-        # While the program runs, which would not end by itself.
+        # Fails while the program runs, which would not end by itself.
         ("python3 -m http.server 7000 & sleep 2; kill $!; echo too late; exit 4",
          "the server on pc3 failed: exit code 4: too late"),
     ],
@@ -128,7 +128,7 @@ def test_the_example_experiment_runs(tmp_path, namespaces, flowsweep, root):
     done = flowsweep("run", file, "--set", "rtt=10ms", "-o", tmp_path / "one")
     record = json.loads((tmp_path / "one/run.json").read_text())
     assert record["status"] != "failed", (record["reason"], done.stderr)
-    # 20 requests, each answered after a round trip at the earliest; before it the handshake.
+    # A handshake and 20 requests take a round trip each.
     assert 0.21 < record["completion_s"] < 20
     assert (tmp_path / "one/serve-pc2.log").read_text().count('"GET /page HTTP/1.1" 200') == 20
 

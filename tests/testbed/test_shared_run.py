@@ -1,4 +1,4 @@
-"""`flowsweep run` as root in a folder where everybody may write."""
+"""`flowsweep run` as root in a folder where everyone may write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 1s}
 
 @pytest.fixture
 def shared(tmp_path, namespaces):
-    """A folder like /tmp, and what others put there: links to what only root may read."""
+    """A sticky folder like /tmp, next to a folder that only root may read."""
     if os.geteuid() != 0:
         pytest.skip("needs root: to be several users")
     (tmp_path / "small.yaml").write_text(EXPERIMENT)
@@ -41,13 +41,13 @@ def shared(tmp_path, namespaces):
 
 
 def state(folder: Path) -> dict[str, tuple[int, int, int, bytes]]:
-    """Number, mode and owner of everything, and what is in it."""
+    """Returns inode, mode, owner and content of every file."""
     found = {}
     for inner, folders, names in os.walk(folder):
         for name in [*folders, *names]:
             path = Path(inner, name)
             about = path.lstat()
-            # Kernels that protect symlinks refuse even root to follow one of another user here.
+            # Kernels that protect symlinks refuse even root to follow another user's here.
             text = path.read_bytes() if stat.S_ISREG(about.st_mode) else b""
             key = str(path.relative_to(folder))
             found[key] = (about.st_ino, about.st_mode, about.st_uid, text)
@@ -66,7 +66,7 @@ KINDS = {
 
 @pytest.mark.parametrize(
     ("kind", "place"),
-    # The others are in `test_run_folder`, without a command.
+    # `test_run_folder` tests the other places without a command.
     [*((kind, "one") for kind in KINDS), ("link to a folder", ".one.flowsweep-run")],
 )
 def test_what_others_put_there_is_refused_and_kept(shared, flowsweep, kind, place):
@@ -108,7 +108,7 @@ def test_a_run_of_one_s_own_is_made_again_and_keeps_what_lies_beside_it(shared, 
     record["status"] = "invalid"
     (one / "run.json").write_text(json.dumps(record))
     done = flowsweep("retry", shared.parent, "--failed")
-    assert done.returncode == 2  # it has no folder `runs`
+    assert done.returncode == 2  # there is no folder `runs`
     shared.rename(shared.with_name("runs"))
     done = flowsweep("retry", shared.parent)
     assert done.stdout == "one\n"
@@ -118,7 +118,7 @@ def test_a_run_of_one_s_own_is_made_again_and_keeps_what_lies_beside_it(shared, 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("after_s", [0.0, 0.1, 0.3])
 def test_a_signal_at_any_time_leaves_nothing(shared, number, after_s):
-    """Before its program starts; `test_take_down` has what comes after."""
+    """Before the program starts; `test_take_down` covers the time after."""
     words = ["run", shared.parent / "small.yaml", "-o", shared / "one"]
     process = subprocess.Popen(
         [*FLOWSWEEP, *map(str, words)], stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -127,7 +127,7 @@ def test_a_signal_at_any_time_leaves_nothing(shared, number, after_s):
     tree = descendants(process.pid)
     process.send_signal(number)
     _, output = process.communicate(timeout=LIMIT_S)
-    # A handler is not there from the first moment on; a short run may be over by then.
+    # The handler is installed after a moment, and a short run may already be over.
     assert process.returncode in (-number, 128 + number, 0), output
     assert "Traceback" not in output
     assert wait_gone(tree) == {}

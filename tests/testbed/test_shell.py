@@ -1,4 +1,4 @@
-"""The emulated path as programs on the hosts see it: delay, rate, names, exit codes."""
+"""The emulated path as seen by programs on the hosts: delay, rate, names, exit codes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_ping_takes_the_asked_time(experiment, flowsweep, asked_ms, measurement)
     measurement(measure).holds(check)
 
 
-# The queue bridges the times at which the sender is not run.
+# The queue covers the time when the sender does not get the CPU.
 @pytest.mark.parametrize(
     ("asked", "queue"), [("1Mbit/s", "64KiB"), ("10Mbit/s", "256KiB"), ("100Mbit/s", "4MiB")]
 )
@@ -118,7 +118,7 @@ def test_hosts_have_names_addresses_and_one_interface_in_the_experiment(experime
     assert lines[0] == "pc1=10.77.1.1,pc2=10.77.1.2,pc3=10.77.2.1"
     assert lines[1] == "pc2"
     assert {"lo", "exp0", "mgmt0"} == {line.split(":")[0].strip() for line in lines[4:-1]}
-    # A name is the address on the emulated network: who uses it crosses the emulated links.
+    # A name resolves to the address on the emulated network, so its packets cross the links.
     assert "10.77.2.1" in lines[-1]
     assert done.returncode == 2
     assert "hosts: pc1 pc2 pc3" in done.stderr

@@ -31,8 +31,8 @@ testbed:
 timeout: 200s
 limits: {cpu_pressure: 100%}
 """
-# With SHLVL, bash does not read the user's .bashrc: that may start anything, and take a lock which
-# a killed one keeps.
+# With SHLVL, bash skips the user's .bashrc, which may start anything, even take a lock that a
+# killed process keeps.
 SSHD = """\
 Port 2222
 ListenAddress 10.99.0.NUMBER
@@ -74,7 +74,7 @@ FIVE = {"west": ["pc1", "pc2", "pc3"], "east": ["pc4", "pc5"]}
 
 
 def about(text: str, sites: dict[str, list[str]]) -> str:
-    """A text with the machines in it, numbered from 2 on the network by which they are reached."""
+    """Returns `text` with the machines' addresses, numbered from 2 on the management network."""
     names = [name for some in sites.values() for name in some]
     addresses = {
         name: {"address": f"10.77.{site}.{place}"}
@@ -92,7 +92,7 @@ def sshd() -> str | None:
 
 @pytest.fixture
 def machines(request, tmp_path, namespaces):
-    """Runs a bash script beside machines on which sshd listens: three, or as the parameter says."""
+    """Runs a bash script next to machines with sshd: three, or as the parameter defines."""
     sites = getattr(request, "param", THREE)
     for program in (sshd(), shutil.which("ssh"), shutil.which("ethtool"), shutil.which("setsid")):
         if program is None:
@@ -121,7 +121,7 @@ def machines(request, tmp_path, namespaces):
         (tmp_path / "ssh.yaml").write_text(text)
         flowsweep = " ".join(f"'{word}'" for word in FLOWSWEEP)
         names = f'flowsweep() {{ {flowsweep} "$@"; }}\n'
-        # In the background this is the process itself, and not that of a shell around it.
+        # In the background, $! is then the process itself and not a shell around it.
         names += f'become_flowsweep() {{ exec {flowsweep} "$@"; }}\n'
         whole = filled(about(UP, sites)) + names + script
         words = ["testbed", "shell", tmp_path / "outer.yaml", "--", "bash", "-c", whole]
@@ -162,14 +162,14 @@ def test_a_run_is_captured_on_every_machine_and_leaves_each_as_it_was(machines, 
     made = measurement(run)
     made.holds(check)
     folder, record = made.value
-    assert "asked" not in record["axes"]["rtt"]  # it is what it is
+    assert "asked" not in record["axes"]["rtt"]  # no RTT was requested
     assert record["tcp"]["congestion_control"] == "reno"
     one = folder / "one"
     lines = sorted((one / "program.log").read_text().splitlines())
     assert lines == [f"pc{number} 4096 65536 65536" for number in (1, 2, 3)]
     for host, packets in (("pc1", 6), ("pc2", 0), ("pc3", 6)):
         manifest = json.loads((one / f"{host}.capture.json").read_text())
-        # Three pings before and after the program and its own, to and fro; ssh is not in it.
+        # Three pings before and after the program and its own, both ways, without ssh.
         idle = 2 * 2 * 5 if packets else 0
         assert manifest["packets_written"] == packets + idle
         assert (one / f"{host}.pcap.zst").stat().st_size > 0
@@ -230,11 +230,11 @@ def test_an_mpi_command_is_one_world_over_the_machines(machines):
 @pytest.mark.parametrize("victim", ["flowsweep", "flowsweep by scancel", "keeper"])
 def test_after_a_kill_the_machines_are_put_back(machines, victim):
     kills = {
-        # Our end goes away: the keeper sees the end of its input.
+        # The command goes away: the keeper's input ends.
         "flowsweep": "kill -9 $run",
-        # As Slurm does; it ends in order.
+        # The signals that Slurm sends; the command ends in order.
         "flowsweep by scancel": "kill -TERM $run; kill -HUP $run",
-        # The keeper itself: what it wrote down is used by the next run.
+        # The keeper itself: the next run uses the keeper's record.
         "keeper": "kill -9 $(cat there/pc?/keeper.pid)",
     }
     script = f"""
@@ -260,7 +260,7 @@ pgrep -r S,R,D -x flowsweep-captu && exit 8
 
 
 def test_a_folder_that_somebody_else_made_there_is_refused(machines):
-    """Anybody could once leave a script there, which root ran."""
+    """Otherwise another user could leave a script there for root to run."""
     if os.geteuid() != 0:
         pytest.skip("needs root: to be somebody else")
     script = f"""
@@ -286,7 +286,7 @@ ls there/pc1
 
 @pytest.mark.parametrize("machines", [FIVE], indirect=True)
 def test_five_machines_whose_clocks_are_a_minute_apart(machines, flowsweep):
-    """Their captures as such machines would have stamped them: here they share one clock."""
+    """The machines share one clock here, so their captures are shifted afterwards."""
     serve = ", serve: {command: head -c 200000 /dev/zero >page; exec python3 -m http.server 8000, "
     serve += "hosts: [pc1], port: 8000}"
     fetch = "from urllib.request import urlopen; urlopen('http://10.77.1.1:8000/page').read()"
@@ -309,7 +309,7 @@ def test_five_machines_whose_clocks_are_a_minute_apart(machines, flowsweep):
     rows = json.loads(flowsweep("query", "clocks", out, "--format", "json").stdout)
     put_back = {row["host"]: row["put_back_ms"] for row in rows}
     assert put_back == pytest.approx({host: 1e3 * s for host, s in apart.items()}, abs=15)
-    # All that crossed is in the time of the run, but for the pings before and after it.
+    # Only the pings before and after the run cross the link outside its time.
     rows = json.loads(flowsweep("query", "wan_throughput", out, "--format", "json").stdout)
     outside = [row["wire_bytes"] for row in rows if not row["is_within"]]
     assert sum(outside) <= 2 * 2 * 5 * 98 * len(apart)
@@ -318,7 +318,7 @@ def test_five_machines_whose_clocks_are_a_minute_apart(machines, flowsweep):
         for site in ("east", "west")
     }
     assert 400_000 < inside["east"] < 500_000
-    assert inside["west"] > 2_000  # what acknowledges it
+    assert inside["west"] > 2_000  # acknowledgements
 
 
 def test_a_machine_without_the_right_to_capture_is_named(machines, tmp_path):

@@ -1,4 +1,4 @@
-"""Receiving for hosts is steered away from the emulator's core on fast paths, and only there."""
+"""On fast paths, and only there, hosts receive on cores other than the emulator's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ grep -h ^Cpus_allowed: {STATUS} | cut -f2 | sort -u
 
 
 def masks(flowsweep, experiment, rate: str) -> list[int]:
-    """Masks of the cores that receive for a host, and of those that the emulator may use."""
+    """Returns masks: the cores that receive for a host, and those the emulator may use."""
     words = [experiment, "--set", f"rate={rate}", "--", "sh", "-c", SCRIPT]
     done = flowsweep("testbed", "shell", *words)
     assert done.returncode == 0, done.stderr

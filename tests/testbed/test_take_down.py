@@ -1,4 +1,4 @@
-"""Whatever is killed, and however: no process, network or half-written run is left."""
+"""After any kill, no process, network or half-written run is left."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .conftest import (
 
 @pytest.fixture
 def running(experiment, tmp_path):
-    """A run in the middle of its program, and all its processes."""
+    """A run in the middle of its program, with all its processes."""
     experiment.write_text(SLOW_EXPERIMENT)
     output = tmp_path / "runs" / "one"
     process = subprocess.Popen(
         [*FLOWSWEEP, "run", str(experiment), "-o", str(output)],
         stderr=subprocess.PIPE,
         text=True,
-        # A terminal's Ctrl-C reaches a whole group: this one only.
+        # Ctrl-C in a terminal reaches a whole process group; here only this one.
         start_new_session=True,
     )
     yield process, wait_running(process), output, experiment
@@ -70,7 +70,7 @@ def test_run_fails_with_a_message_when_a_part_is_killed(running, victim):
     os.kill(pid, signal.SIGKILL)
     _, errors = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 2
-    # Somebody else's run on this machine may have been waited for.
+    # The command may have waited for another run on this machine first.
     assert errors[errors.index("error:") :].startswith("error: testbed:"), errors
     assert "remedy" in errors
     assert wait_gone(tree) == {}
@@ -109,7 +109,7 @@ def test_a_second_run_waits_for_the_first(running, experiment):
     [
         ("mpirun", "invalid", "mpirun was killed by SIGKILL"),
         ("daemon", "invalid", "mpirun lost its daemon on pc"),
-        # Another rank may tell before mpirun does.
+        # Another rank may report it before mpirun does.
         (
             "rank",
             "failed",
@@ -126,7 +126,7 @@ def test_a_killed_part_of_the_program_is_reported_and_leaves_nothing(
     pid = {"mpirun": launchers[0], "daemon": launchers[-1], "rank": rank}[victim]
     os.kill(pid, signal.SIGKILL)
     _, errors = process.communicate(timeout=LIMIT_S)
-    # 1 where the program failed; a run that another fault spoilt is made, and invalid.
+    # 1 if the program failed; 0 if another fault made the run invalid.
     assert process.returncode == int(status == "failed"), errors
     record = json.loads((output / "run.json").read_text())
     assert record["status"] == status
@@ -170,7 +170,7 @@ def test_the_message_of_a_rank_about_mpi_is_the_reason(
 
 
 def test_a_child_of_the_shell_before_it_is_not_waited_for(experiment, tmp_path):
-    """As where standard error goes through `tee`, which ends with the command."""
+    """A `tee` for standard error, for example, ends only with the command."""
     words = [*FLOWSWEEP, "run", str(experiment), "-o", str(tmp_path / "one")]
     done = subprocess.run(
         ["bash", "-c", 'exec "$@" 2> >(cat >&2)', "bash", *words],

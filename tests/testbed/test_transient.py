@@ -1,4 +1,4 @@
-"""What fails once in the testbed ends no sweep; what was not foreseen is told with its place."""
+"""A transient testbed failure ends no sweep; an unforeseen one is reported with its location."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flowsweep.testbed import transient
 from flowsweep.testbed.namespaces import agents, counters, isolation
 from flowsweep.testbed.transient import TransientError
 
-# Several may run at once: of those that make the same folder one succeeds.
+# Several may run at once: mkdir succeeds for one of them only.
 TOOL = """#!/bin/sh
 for call in $(seq {times}); do
     if mkdir {made}.$call 2>/dev/null; then
@@ -30,7 +30,7 @@ NO_MEMORY = "RTNETLINK answers: Cannot allocate memory"
 
 @pytest.fixture
 def failing(tmp_path):
-    """An environment in which a program fails for the first so many times."""
+    """Returns an environment in which each program fails its first `times` calls."""
     folder = tmp_path / "bin"
     folder.mkdir()
 
@@ -46,7 +46,7 @@ def failing(tmp_path):
 
 
 def test_what_fails_once_is_done_once_more(experiment, flowsweep, failing, tmp_path):
-    # The first set-up fails, and mpirun's daemon on the first host that it is started on.
+    # The first set-up fails, and then the first start of mpirun's daemon.
     done = flowsweep("run", experiment, "-o", tmp_path / "one", env=failing(bridge=1, nsenter=1))
     assert done.returncode == 0, done.stderr
     assert f"set up once more: testbed: bridge failed: {NO_MEMORY}" in done.stderr
@@ -132,7 +132,7 @@ def test_an_agent_that_could_not_write_is_reported_with_its_own_remedy():
 
 
 def test_a_further_set_up_begins_without_the_captures_of_the_first(monkeypatch, tmp_path):
-    """The agent keeps what a killed one left, and a run has its own captures alone."""
+    """The agent keeps a killed agent's files, but a run contains only its own captures."""
     monkeypatch.setattr(agents.Agent, "__init__", lambda *_: None)
     for name in ("pc1.pcap.zst.part", "pc1.capture.json"):
         (tmp_path / name).touch()

@@ -1,4 +1,4 @@
-"""Runs without root: by the user of the tests, or by `nobody` when that is root."""
+"""Runs without root: by the tests' user, or by `nobody` if that is root."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def as_nobody() -> list[str]:
 
 
 def python_for_nobody() -> str | None:
-    """A Python of our version that `nobody` may execute: ours can lie in root's home."""
+    """Returns a Python of our version that `nobody` may execute: ours may lie in root's home."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
-        # By a shell: setpriv itself still has root's rights when it executes something.
+        # Via a shell, because setpriv itself still executes programs with root's rights.
         call = ["sh", "-c", '"$0" -c pass', python]
         works = subprocess.run([*as_nobody(), *call], capture_output=True, check=False)
         if works.returncode == 0:
@@ -50,14 +50,14 @@ def python_for_nobody() -> str | None:
 
 @pytest.fixture
 def nobody(namespaces, tmp_path_factory):
-    """Starts `flowsweep` as `nobody` in a folder that is theirs."""
+    """Starts `flowsweep` as `nobody` in a folder of that user."""
     if os.geteuid() != 0:
         pytest.skip("not root: every other test runs without root already")
     python = python_for_nobody()
     if python is None:
         pytest.skip(f"user nobody may execute neither {sys.executable} nor another such Python")
     site = sysconfig.get_paths()["purelib"]
-    # Not below pytest's own folder, which only root may enter.
+    # Outside pytest's folder, which only root may enter.
     folder = Path(tempfile.mkdtemp(prefix="flowsweep-test-"))
     os.chown(folder, NOBODY, NOBODY)
     environment = {
@@ -66,7 +66,7 @@ def nobody(namespaces, tmp_path_factory):
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": str(folder),
         "FLOWSWEEP_BIN_DIR": os.environ.get("FLOWSWEEP_BIN_DIR", str(Path(sys.prefix) / "bin")),
-        # An ordinary user's on Debian: without the folders of system programs.
+        # An ordinary user's path on Debian: without folders of system programs.
         "PATH": f"/usr/local/bin:/usr/bin:/bin:{Path(sys.prefix) / 'bin'}",
         "FLOWSWEEP_KERNELS": os.environ.get(
             "FLOWSWEEP_KERNELS",
@@ -91,7 +91,7 @@ def nobody(namespaces, tmp_path_factory):
 
 @pytest.fixture
 def nobody_runs(nobody):
-    """The same to the end of the command."""
+    """Runs `flowsweep` as `nobody` to its end."""
     start, folder = nobody
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -128,7 +128,7 @@ def test_an_unprivileged_user_can_ping_between_hosts(nobody_runs):
 
 
 def rank_of(daemon: int) -> int:
-    """A rank below a daemon of mpirun, which may just be starting it."""
+    """Waits for a rank below a daemon of mpirun, which may just be starting it."""
     end = time.monotonic() + 60
     while not (ranks := descendants(daemon).keys() - {daemon}):
         assert time.monotonic() < end, "the daemon starts no rank"
@@ -158,7 +158,7 @@ def test_nothing_is_left_when_a_process_of_an_unprivileged_user_is_killed(nobody
     assert wait_gone(tree) == {}
     left = {int(path.name): "" for path in Path("/proc").iterdir() if path.name.isdigit()}
     assert not networks & network_namespaces(left)
-    # A killed command cannot tidy up; a killed part of the program is a row with its reason.
+    # A killed command cannot tidy up; a killed part of the program gives a record with its reason.
     names = [path.name for path in (folder / "runs").iterdir()]
     expected = ["one"] if victim in ("prterun", "prted", "rank") else []
     assert names == ([".one.flowsweep-run"] if victim == "flowsweep" else expected)

@@ -1,4 +1,4 @@
-"""Runs that were spoiled on purpose are invalid, for the right reason."""
+"""Runs with deliberate faults are invalid, each for the right reason."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_run_says_what_the_machine_gave(make, measurement):
     if record["status"] == "invalid":  # other programs on the cores
         assert record["reason"].startswith(("emulator late", "idle RTT")), record["reason"]
     machine = record["machine"]
-    # The kernel gives the buffer that was asked, and the connections use what was asked.
+    # The kernel grants the requested buffer, and connections use it.
     both = {"least": 65536, "most": 65536}
     assert machine["socket_buffers"] == {"receive": both, "send": both}
     assert machine["congestion_controls"] == ["reno"]
