@@ -1,4 +1,4 @@
-"""Classic pcap files cut after a packet."""
+"""Classic pcap files that are cut after a packet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NANOSECONDS = 0xA1B23C4D
 
 
 def packet_ends(content: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Time of each packet, ns since 1970, and the place behind it; of a little-endian file."""
+    """Returns each packet's time (ns since 1970) and end offset in a little-endian file."""
     nanoseconds = int.from_bytes(content[:4], "little") == NANOSECONDS
     unit = 1 if nanoseconds else 1000
     times, ends, at = [], [], FILE_HEADER_BYTES
@@ -25,7 +25,7 @@ def packet_ends(content: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_prefixes(content: bytes, borders: np.ndarray, folder: Path) -> list[Path]:
-    """A file for each border: the packets before it."""
+    """Writes a file for each border, with the packets before it."""
     times, ends = packet_ends(content)
     files = []
     for number, border in enumerate(borders):

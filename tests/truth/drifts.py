@@ -1,9 +1,9 @@
-"""The test for drift against made sweeps of which the drift is known.
+"""Tests the detection of drift with generated sweeps whose drift is known.
 
-Prints for each kind of noise, number of points and of repetitions: in how many sweeps a drift is
-told, where there is none and where there is one of 1, 3 and 10 %. Exits with 1 if a goal is missed.
-Runs are made in blocks, as `flowsweep run` makes them: each point once in every block, in a random
-order, the baseline twice. The seeds follow from the arguments.
+Prints for each kind of noise, number of points and number of repetitions the share of sweeps with
+a reported drift, for true drifts of 0, 1, 3 and 10 %. Exits with 1 if a goal is missed. Runs are
+made in blocks, as by `flowsweep run`: each point once in every block, in a random order, the
+baseline twice. The seeds follow from the arguments.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ KINDS = (*intervals.ALIKE, *intervals.UNLIKE, intervals.MODES)
 POINTS = (5, 9)
 REPETITIONS = (2, 3, 6)
 DRIFTS = (0.0, 0.01, 0.03, 0.1)
-# In %: how often a drift is told that is not there, over all kinds and in one of them.
+# In %: false reports at most, over all kinds of noise and in one of them.
 MOST_FALSE, MOST_FALSE_OF_ONE = 6, 9
-# In %: how often one of 10 % is told, of three repetitions and more of normal noise.
+# In %: reports of a drift of 10 %, with three or more repetitions and normal noise.
 LEAST_FOUND = 95
 
 
 def made(
     kind: str, points: int, repetitions: int, change: float, random: np.random.Generator
 ) -> list[list[tuple[int, float]]]:
-    """Start and time of each run of each point; the last run takes longer by `change`."""
+    """Returns start and time of each run of each point; the last run takes longer by `change`."""
     line = intervals.made(kind, points, repetitions, random)
     blocks = []
     for _ in range(repetitions):
@@ -48,7 +48,7 @@ def made(
 
 
 def measure(kind: str, points: int, repetitions: int, change: float, sweeps: int) -> float:
-    """In what share of the sweeps, in %, a drift is told."""
+    """Returns the share of sweeps, in %, in which a drift is reported."""
     seed = [crc32(kind.encode()), points, repetitions, round(change * 1e4)]
     random = np.random.default_rng(seed)
     found = [drift.find(made(kind, points, repetitions, change, random)) for _ in range(sweeps)]
@@ -56,7 +56,7 @@ def measure(kind: str, points: int, repetitions: int, change: float, sweeps: int
 
 
 def main() -> int:
-    """Prints the table; 1 if a goal is missed."""
+    """Prints the table; returns 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sweeps", type=int, default=1_000)
     sweeps = parser.parse_args().sweeps

@@ -1,12 +1,12 @@
-"""Fates and delays that `match` finds beside the emulator's log, packet by packet.
+"""Compares the fates and delays that `match` finds with the emulator's log, packet by packet.
 
     python tests/truth/fates.py RESULTS...
 
-RESULTS is the folder of an experiment whose file has `emulation: {fates: true}`. A packet is found
-in the log by the CRC-32 of the first 64 bytes of its frame. Prints a line for each run: packets
-between sites, how many have the fate of the log, how many are unknown, how many are wrong; delays
-less those of the log, which lack the way between the hosts' captures and the emulator. Exits with 1
-if a fate is wrong.
+RESULTS is the folder of an experiment whose file has `emulation: {fates: true}`. The log entry of
+a packet is found by the CRC-32 of the first 64 bytes of its frame. Prints a line for each run:
+packets between sites, right, unknown and wrong fates, and the difference from the log's delays,
+which lack the path between the hosts' captures and the emulator. Exits with 1 if a fate is
+wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from flowsweep.matching import hosts, tables
 
 CHECKED_BYTES = 64
 HEADER = 24
-#: Names of the log, and what the hosts' captures show of it. Other fates show nothing.
+#: By fate in the log: what the hosts' captures show of it. Other fates are invisible to them.
 SEEN = {"delivered": "delivered"} | dict.fromkeys(
     ("loss", "queue", "codel", "uplink", "downlink", "send"), "lost"
 )
@@ -38,7 +38,7 @@ KEY = ["from", "to", "crc32", "place"]
 
 
 def read_log(path: Path) -> pl.DataFrame:
-    """The first delivery, or the loss, of each frame, with the sites that it went from and to."""
+    """Returns the first delivery, or the loss, of each frame, with the sites of its link."""
     with path.open("rb") as text:
         header = json.loads(text.readline())
     records = np.fromfile(path, [tuple(pair) for pair in header["dtype"]], offset=header["offset"])
@@ -60,7 +60,7 @@ def read_log(path: Path) -> pl.DataFrame:
 
 
 def read_checksums(path: Path) -> Iterator[int]:
-    """The CRC-32 of each record of a capture of the agent."""
+    """Yields the CRC-32 of each record of an agent's capture."""
     content = b"".join(iter(_parsers.Unpacked(path, path.name).part, b""))
     at = HEADER
     while at < len(content):
@@ -70,14 +70,14 @@ def read_checksums(path: Path) -> Iterator[int]:
 
 
 def count_places(frame: pl.DataFrame, begin: str) -> pl.DataFrame:
-    """Numbers frames that look alike in the order of their times."""
+    """Numbers identical frames in the order of their times."""
     return frame.sort(begin).with_columns(
         pl.int_range(pl.len()).over("from", "to", "crc32").alias("place")
     )
 
 
 def read_matched(run: Path) -> pl.DataFrame:
-    """The packets that hosts of a run sent to other sites: what `match` finds, and their CRC-32."""
+    """Returns the packets sent to other sites: what `match` finds, and their CRC-32."""
     record = json.loads((run / "run.json").read_text())
     sites = {host["name"]: host["site"] for host in record["hosts"]}
     with tempfile.TemporaryDirectory() as folder:
@@ -109,14 +109,14 @@ def read_matched(run: Path) -> pl.DataFrame:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """A table, with text in place of its categories."""
+    """Returns a table with strings in place of categories."""
     frame = pl.read_parquet(path)
     kinds = [name for name, kind in frame.schema.items() if kind in (pl.Categorical, pl.Enum)]
     return frame.with_columns(pl.col(kinds).cast(pl.String))
 
 
 def compare(run: Path) -> dict[str, Any]:
-    """Counts what `match` finds in the captures of a run, beside the log."""
+    """Compares what `match` finds in the captures of a run with the log, and counts."""
     log = count_places(read_log(run / "wan.fates"), "arrive_ns")
     packets = count_places(read_matched(run), "time_sent")
     both = packets.join(log, on=KEY, how="left", suffix="_log").with_columns(

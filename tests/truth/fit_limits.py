@@ -1,14 +1,14 @@
-"""Fits the thresholds of the classifier of limits, and measures its error on kinds left out.
+"""Fits the thresholds of the classifier of limits, and measures its error on held-out kinds.
 
-`fit_limits.py FOLDER PACKAGE`: recordings as `record_limits.py FOLDER --buffers` writes them, and a
-folder that holds a copy of the package `flowsweep` whose `_parsers` has the feature `fit`:
+`fit_limits.py FOLDER PACKAGE`: recordings of `record_limits.py FOLDER --buffers`, and a folder
+with a copy of the package `flowsweep` whose `_parsers` has the feature `fit`:
 
     cargo build --release -p flowsweep-python --features fit
 
 Each threshold of FITTED is tried at each of FACTORS times its value, all others as in
-`thresholds.rs`. For each fold, which leaves out writers or a congestion control, the factor that
-costs least on the rest is taken where it saves at least LEAST_SAVED; the flows left out are
-measured with these values, and with the table as it stands.
+`thresholds.rs`. For each fold, which leaves out writers or a congestion control, the factor with
+the least cost on the rest is used if it saves at least LEAST_SAVED; the error on the flows left
+out is measured with these values, and with the table as it is.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ FITTED = (
     *("paced", "rare", "large_waking"),
 )
 FACTORS = (0.7, 1.4)
-#: A second that is told wrong costs as much as four of which nothing is told.
+#: An unclassified second costs a quarter of a wrongly classified one.
 UNKNOWN_COST = 0.25
-#: Share of the cost: what saves less is noise of the recordings.
+#: Share of the cost; a smaller saving is noise of the recordings.
 LEAST_SAVED = 0.01
-#: Writers that have one thing in common, as their names begin.
+#: Groups of similar writers, by the beginnings of their names.
 KINDS = {
     "send buffer": ("buffer-1", "buffer-3", "buffer-6"),
     "buffer and window": ("buffer-a", "buffer-b"),
@@ -50,7 +50,7 @@ Matrices = dict[str, np.ndarray]
 
 
 def measured(folder: Path, every: int) -> Matrices:
-    """Truth by class found, of every so-manyth recording, by its name."""
+    """Returns truth by class found for every `every`-th recording, by its name."""
     folders = sorted(path.parent for path in folder.glob("*/flow.json"))[::every]
     with ProcessPoolExecutor() as pool:
         found = pool.map(compare_folder, folders, chunksize=4)
@@ -58,7 +58,7 @@ def measured(folder: Path, every: int) -> Matrices:
 
 
 def with_values(values: dict[str, float], options: argparse.Namespace) -> Matrices:
-    """The same with these thresholds: in a process of its own, which reads them when it begins."""
+    """Returns the same with these thresholds, from a process that reads them when it starts."""
     given = " ".join(f"{name}={value:.4g}" for name, value in values.items())
     environment = os.environ | {"FLOWSWEEP_LIMITS": given, "PYTHONPATH": str(options.package)}
     command = [sys.executable, __file__, str(options.folder), str(options.package)]
@@ -68,13 +68,13 @@ def with_values(values: dict[str, float], options: argparse.Namespace) -> Matric
 
 
 def cost(matrices: Matrices, names: set[str]) -> float:
-    """What is wrong and what is not told, of the recordings with these names."""
+    """Returns the cost of the wrong and the unclassified time of these recordings."""
     wrong, unknown = wrong_and_unknown(sum(matrices[name] for name in names))
     return wrong + UNKNOWN_COST * unknown
 
 
 def folds(names: set[str]) -> dict[str, set[str]]:
-    """The recordings that each fold leaves out."""
+    """Returns the recordings that each fold leaves out."""
     found = {
         f"writers: {kind}": {name for name in names if name.startswith(begins)}
         for kind, begins in KINDS.items()
@@ -87,13 +87,13 @@ def folds(names: set[str]) -> dict[str, set[str]]:
 
 
 def table() -> dict[str, float]:
-    """Names and values of `thresholds.rs`."""
+    """Returns names and values from `thresholds.rs`."""
     rows = re.findall(r"^ +(\w+): \w+ = ([\d._]+);", TABLE.read_text(), re.MULTILINE)
     return {name: float(value) for name, value in rows}
 
 
 def main() -> int:
-    """Prints a line for each fold, and the error over all that writers and controls left out."""
+    """Prints a line for each fold, and the error over all folds by writers and by controls."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("package", type=Path)

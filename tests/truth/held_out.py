@@ -1,10 +1,10 @@
-"""Intervals and brackets on shapes and noises by which no method was chosen.
+"""Intervals and brackets on shapes and noises that were not used to choose a method.
 
 Prints, for each of ten shapes and of six noises, how often an interval of a slowdown and a bracket
-of a threshold hold the truth, and how wide they are; then the worst of the 60 pairs. The curves and
-the noises are others than those of made_sweeps.py and intervals.py. Exits with 1 if a goal is
-missed. `--compare` prints beside them
-what another version of the package says of the same sweeps, of which it is the folder `python`.
+of a threshold contain the truth, and how wide they are; then the worst of the 60 pairs. The curves
+and the noises differ from those of made_sweeps.py and intervals.py. Exits with 1 if a goal is
+missed. `--compare` adds the results of another version of the package, given its folder `python`,
+for the same sweeps.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ RUNS, BASELINE_RUNS = 3, 6
 SPREAD = 0.02
 LEVELS = (1.1, 1.5)
 SEED = 4949
-# In %: what intervals and brackets hold at the least, of each shape and of each noise.
+# In %: how often intervals and brackets must contain the truth, for each shape and each noise.
 LEAST_HELD, LEAST_BRACKETS = 93, 95
 Curve = Callable[[np.ndarray, float], np.ndarray]
-#: Slowdown less 1 at an RTT of `u` ms; `c` is drawn evenly in the logarithm from 2 to 60 ms.
+#: Slowdown less 1 at an RTT of `u` ms; `c` is log-uniform from 2 to 60 ms.
 SHAPES: dict[str, Curve] = {
     "logistic": lambda u, c: 1.2 / (1 + (c / u) ** 3),
     "logarithmic": lambda u, c: 0.1 * np.log1p(u / c) / np.log(2),
@@ -50,7 +50,7 @@ NOISES = ("skewed", "Laplace", "even", "neighbours alike", "every tenth slow", "
 
 
 def scatter(kind: str, slowdowns: np.ndarray, random: np.random.Generator) -> list[np.ndarray]:
-    """Noise of each run of each point, in standard deviations, with the median 0."""
+    """Returns the noise of each run of each point, in standard deviations, with median 0."""
     counts = [BASELINE_RUNS, *[RUNS] * (len(slowdowns) - 1)]
     size = sum(counts)
     if kind == "skewed":
@@ -60,7 +60,7 @@ def scatter(kind: str, slowdowns: np.ndarray, random: np.random.Generator) -> li
     elif kind == "even":
         flat = random.uniform(-(3**0.5), 3**0.5, size=size)
     elif kind == "neighbours alike":
-        # in the order of the runs: blocks, each with every point once
+        # in run order: blocks that contain every point once
         flat = random.normal(size=size) * (1 - 0.5**2) ** 0.5
         for place in range(1, size):
             flat[place] += 0.5 * flat[place - 1]
@@ -76,7 +76,7 @@ def scatter(kind: str, slowdowns: np.ndarray, random: np.random.Generator) -> li
 
 
 def _dealt(flat: np.ndarray, counts: list[int], random: np.random.Generator) -> list[np.ndarray]:
-    """The noise of successive runs to the points to which these belong."""
+    """Distributes the noise of successive runs to the runs' points."""
     order = []
     for _ in range(RUNS):
         block = [0, *range(len(counts))]
@@ -86,7 +86,7 @@ def _dealt(flat: np.ndarray, counts: list[int], random: np.random.Generator) -> 
 
 
 def measure(shape: str, noise: str, sweeps: int) -> dict[str, float]:
-    """Of one shape and noise: shares in %, and the median ratio of the ends."""
+    """Returns shares in %, and the median ratios of the ends, for one shape and noise."""
     random = np.random.default_rng([SEED, crc32(shape.encode()), crc32(noise.encode())])
     held, widths, bracket_held, bracket_widths, closed, answers = [], [], [], [], 0, 0
     grid = np.array(RTTS)
@@ -128,7 +128,7 @@ def measure(shape: str, noise: str, sweeps: int) -> dict[str, float]:
 
 
 def measure_all(sweeps: int) -> list[dict[str, float]]:
-    """Every shape with every noise, noises within shapes."""
+    """Measures every shape with every noise; the noise varies fastest."""
     pairs = [(shape, noise, sweeps) for shape in SHAPES for noise in NOISES]
     with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
         return list(pool.map(measure, *zip(*pairs, strict=True)))
@@ -173,7 +173,7 @@ def main() -> int:
 
 
 def judge(found: np.ndarray) -> int:
-    """Prints the worst shape or noise beside the goals; 1 if one is missed.
+    """Prints the worst shape or noise with the goals; returns 1 if one is missed.
 
     Args:
         found: Shape (shapes, noises, columns).
@@ -192,13 +192,13 @@ def judge(found: np.ndarray) -> int:
 
 
 def _table(found: list[dict[str, float]]) -> np.ndarray:
-    """Shape (shapes, noises, columns)."""
+    """Returns an array of shape (shapes, noises, columns)."""
     values = [[one[name] for name in COLUMNS] for one in found]
     return np.array(values).reshape(len(SHAPES), len(NOISES), len(COLUMNS))
 
 
 def _shown(column: str, values: np.ndarray) -> str:
-    """The mean of those that are known: a curve that crosses no level has no bracket."""
+    """Formats the mean of the known values: a curve that crosses no level has no bracket."""
     known = values[~np.isnan(values)]
     places = {"width": 3, "bracket width": 2}.get(column, 1)
     return f"{known.mean():.{places}f}" if len(known) else "-"

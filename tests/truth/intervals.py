@@ -1,8 +1,8 @@
-"""The 95 % intervals of a slowdown against sweeps of which the truth is known.
+"""Tests the 95 % intervals of a slowdown with sweeps whose truth is known.
 
-Prints for each kind of noise, number of points and of repetitions: how often an interval holds the
-true slowdown, and how wide the interval is (ratio of its ends, median) beside that of each point's
-own runs. Exits with 1 if a goal is missed.
+Prints for each kind of noise, number of points and number of repetitions how often an interval
+contains the true slowdown, and the interval's width (median ratio of its ends) next to the width
+from each point's own runs alone. Exits with 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import numpy as np
 
 from flowsweep.analysis.slowdown import Line, Median
 
-# As planned: the baseline has twice as many runs.
+# The baseline has twice as many runs, as in a plan.
 REPETITIONS = (2, 3, 6, 10)
 POINTS = (5, 9)
 SPREAD = 0.02
 OUTLIER = 1.5
-# Noise that is alike at all points, and noise that is not.
+# Noise that is equal at all points, and noise that is not.
 ALIKE = ("normal", "one outlier", "long tails", "long tails, one outlier")
 UNLIKE = ("baseline twice", "baseline three times", "growing along the line", "each its own")
-# Three of ten runs take longer by two standard deviations: the mean is that of neither.
+# Three of ten runs take longer by two standard deviations: the mean describes neither group.
 MODES = "two modes"
-# In %: where runs scatter alike at all points, and where they do not; two repetitions are not
-# promised. More than the most would be intervals that are wider than they need to be.
+# In %: for equal and for unequal scatter; two repetitions promise nothing. Above the maximum,
+# intervals would be wider than necessary.
 LEAST, LEAST_UNLIKE, MOST, LEAST_PROMISED = 93, 91, 98, 3
 
 
@@ -43,7 +43,7 @@ class Measured:
 
 
 def made(kind: str, points: int, repetitions: int, random: np.random.Generator) -> Line:
-    """A sweep whose true slowdown is 1 + 0.05 a point; the median of its noise is 1."""
+    """Returns a sweep with a true slowdown of 1 + 0.05 per point and noise with median 1."""
     times = []
     for index in range(points):
         count = repetitions * (2 if index == 0 else 1)
@@ -66,12 +66,12 @@ def made(kind: str, points: int, repetitions: int, random: np.random.Generator) 
 
 
 def truth(index: int) -> float:
-    """The true slowdown of a point."""
+    """Returns the true slowdown of a point."""
     return 1 + 0.05 * index
 
 
 def measure(kind: str, points: int, repetitions: int, sweeps: int) -> Measured:
-    """Over many sweeps."""
+    """Returns the result over many sweeps."""
     random = np.random.default_rng([len(kind), points, repetitions])
     held, widths, own = [], [], []
     for _ in range(sweeps):
@@ -91,7 +91,7 @@ def measure(kind: str, points: int, repetitions: int, sweeps: int) -> Measured:
 
 
 def main() -> int:
-    """Prints the table; 1 if a goal is missed."""
+    """Prints the table; returns 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sweeps", type=int, default=1_000)
     sweeps = parser.parse_args().sweeps
@@ -111,7 +111,7 @@ def main() -> int:
 
 
 def judge(jobs: list[tuple[str, int, int]], found: list[Measured]) -> int:
-    """Prints the least and the most beside the goals; 1 if too few intervals hold the truth."""
+    """Prints the extremes with the goals; returns 1 if a goal is missed."""
     promised = [
         (kind, one.held)
         for (kind, _, repetitions), one in zip(jobs, found, strict=True)

@@ -1,4 +1,4 @@
-"""Puts flows that `record_limits.py` recorded into `data/limits/`: `keep_flows.py FOLDER`."""
+"""Copies flows that `record_limits.py` recorded to `data/limits/`: `keep_flows.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cut_pcap import FILE_HEADER_BYTES, packet_ends
 from limit_truth import Truth, recorded
 
 DATA = Path(__file__).parent / "data/limits"
-#: So much of a flow is kept, seconds from the first poll: less where it has more packets.
+#: Seconds kept of a flow from the first poll, fewer for flows with many packets.
 SECONDS, LESS, FAST_MBIT, FAR_MS = 2.5, 1.0, 100, 64
 NAMES = (
     "steady,reno,1ms,10M",
@@ -35,7 +35,7 @@ NAMES = (
 
 
 def keep(folder: Path) -> None:
-    """Writes the start of a flow's sender's capture, and its truth."""
+    """Writes the start of the sender's capture of a flow, and its truth."""
     flow, truth = recorded(folder)
     last = truth.borders[0] + int(
         (LESS if flow["rate_mbit"] == FAST_MBIT and flow["rtt_ms"] < FAR_MS else SECONDS) * 1e9

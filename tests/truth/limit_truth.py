@@ -1,4 +1,4 @@
-"""What limited a recorded flow by its kernel, and how a parser's account compares."""
+"""What limited a recorded flow according to its kernel, and how a parser's account compares."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 CLASSES = ("app", "sender", "receiver", "network")
 FOUND = (*CLASSES, "unknown")
 MS = 1_000_000
-#: The kernel counts `rwnd_limited` in steps of 4 ms (CONFIG_HZ=250): its share about a time is
-#: taken over so long before and behind it.
+#: The kernel counts `rwnd_limited` in steps of 4 ms (CONFIG_HZ=250), so its share at a time is
+#: averaged over this time before and after.
 STEPS_NS = 12 * MS
-#: A call of `send` that lasts longer slept; what a poll sees of shorter ones is the copying.
+#: A longer call of `send` slept; in a shorter one, a poll only sees the copying.
 SLEPT_NS = MS // 2
-#: A link that carries so much of its rate is the limit, whatever else is full.
+#: A link that carries this share of its rate is the limit, whatever else is full.
 BUSY = 0.93
 WIRE_SHARE = 1514 / 1448
-#: States of `tcpi_ca_state` from here on are recovery.
+#: States of `tcpi_ca_state` from this one on are recovery.
 RECOVERY = 3
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Time of each class up to the borders between polls.
+    """Time of each class up to each border between polls.
 
     Attributes:
         borders: Times, ns since 1970.
@@ -37,7 +37,7 @@ class Truth:
     sums: np.ndarray
 
     def between(self, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Nanoseconds of each class in each of the intervals: shape (intervals, 4)."""
+        """Returns nanoseconds of each class in each of the intervals: shape (intervals, 4)."""
         return np.stack(
             [
                 np.interp(end, self.borders, s) - np.interp(begin, self.borders, s)
@@ -47,7 +47,7 @@ class Truth:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Without what is between borders where nothing changes."""
+        """Omits borders where nothing changes."""
         rates = np.diff(self.sums) / np.maximum(np.diff(self.borders), 1)
         changes = np.any(np.abs(np.diff(rates, axis=1)) > 1e-3, axis=0)
         kept = np.r_[True, changes, True]
@@ -58,17 +58,17 @@ class Truth:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Truth:
-        """What `to_json` made."""
+        """Reads the output of `to_json`."""
         return cls(np.array(record["borders_ns"]), np.array(record["sums_ns"], float))
 
 
 def derive_from_polls(recorded: Any, rate_bit_s: float, rtt_ms: float) -> Truth:
-    """The truth from what `writers.py` recorded.
+    """Returns the truth from the recording of `writers.py`.
 
-    In this order: recovery, the network; `rwnd_limited` grows, or the window that was advertised is
-    half of the congestion window or less and in use, the receiver; at least one MSS is not sent,
-    the network; the writer sleeps inside `send`, its buffer, but the network if the link is busy;
-    else the application.
+    The first match decides. Network: recovery. Receiver: `rwnd_limited` grows, or the advertised
+    window is in use and at most half of the congestion window. Network: at least one MSS is not
+    sent. Sender: the writer sleeps inside `send`, unless the link is busy, which is the network.
+    Application: otherwise.
     """
     polls, begun, done = recorded["polls"], recorded["begun"], recorded["done"]
     time, mss = polls["time"].astype(np.int64), polls["mss"].astype(np.int64)
@@ -80,8 +80,8 @@ def derive_from_polls(recorded: Any, rate_bit_s: float, rtt_ms: float) -> Truth:
     )
     receiver = np.where(backlog, np.clip(steps / np.maximum(waiting, 1e-3), 0, 1), 0)
     receiver = np.where(receiver < 0.1, 0, np.where(receiver > 0.9, 1, receiver))
-    # While it paces, the kernel does not ask whether the window has room: the window limits where
-    # it is in use and the congestion window would allow twice as much.
+    # The kernel does not check the window while it paces: the window limits where it is in use and
+    # the congestion window would allow twice as much.
     window, flight = polls["window"].astype(np.int64), polls["unacked"].astype(np.int64) * mss
     smaller = (2 * window <= polls["cwnd"].astype(np.int64) * mss) & (2 * flight >= window)
     receiver = np.where(backlog & smaller, 1, receiver)
@@ -108,31 +108,31 @@ def derive_from_polls(recorded: Any, rate_bit_s: float, rtt_ms: float) -> Truth:
 
 
 def _about(time: np.ndarray, counter: np.ndarray, half: float) -> np.ndarray:
-    """How fast the counter grows about each time, per nanosecond."""
+    """Returns the counter's growth around each time, per nanosecond."""
     low, high = np.maximum(time - half, time[0]), np.minimum(time + half, time[-1])
     grown = np.interp(high, time, counter) - np.interp(low, time, counter)
     return grown / np.maximum(high - low, 1)
 
 
 def recorded(folder: Path) -> tuple[dict[str, Any], Truth]:
-    """What a folder of `record_limits.py` is of, and its truth."""
+    """Returns the description of a recording of `record_limits.py`, and its truth."""
     flow = json.loads((folder / "flow.json").read_text())
     with np.load(folder / "truth.npz") as polls:
         return flow, derive_from_polls(polls, flow["rate_mbit"] * 1e6, flow["rtt_ms"])
 
 
 def confusion(found: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Nanoseconds of each class of the truth (rows) by class found (columns), of some slices.
+    """Returns nanoseconds of each class of the truth (rows) by class found (columns).
 
-    What is the same in both is right; the rest of a slice is shared out in proportion, so that
-    errors that cancel out within a slice are not seen.
+    Time that both attribute to the same class in a slice is right, and the rest is distributed in
+    proportion; so errors that cancel out within a slice are invisible.
 
     Args:
         found: Shape (slices, 5): nanoseconds of FOUND in each.
         truth: Shape (slices, 4), of CLASSES.
     """
     total = truth.sum(axis=1, keepdims=True)
-    # The span of the packets and that of the polls differ by a poll.
+    # The span of the packets and that of the polls differ by one poll.
     found = found * (total / np.maximum(found.sum(axis=1, keepdims=True), 1))
     same = np.minimum(found[:, :4], truth)
     missing, surplus = truth - same, found.copy()

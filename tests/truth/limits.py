@@ -1,7 +1,7 @@
-"""Truth bench: what limited a flow, of the parser and of the sender's kernel, side by side.
+"""Truth bench: what limited a flow according to the parser and to the sender's kernel.
 
-Records the grid of `record_limits.py` where it is missing (about 15 minutes, network namespaces),
-and compares slices of half a second. `--quick` reads only what lies in `data/`.
+Records missing parts of the grid of `record_limits.py` (about 15 minutes, network namespaces),
+and compares slices of half a second. `--quick` reads only the flows in `data/`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import flowsweep
 
 DATA = Path(__file__).parent / "data/limits"
 SLICE_NS = 500_000_000
-#: Shares of the time, and of the application's part of steady writers.
+#: Shares of all time, and of the application's time of steady writers.
 MOST_WRONG, MOST_UNKNOWN, LEAST_STEADY = 0.03, 0.15, 0.9
 STEADY = ("steady", "small", "seldom", "no-delay", "segments")
 LINE = "{:24}{:>7}{:>8}{:>9}{:>8}{:>8}{:>8}{:>8}"
@@ -40,7 +40,7 @@ class Compared:
 
 
 def found_in(file: Path) -> tuple[int, np.ndarray]:
-    """Where the account of a capture's sender begins, and nanoseconds of FOUND."""
+    """Returns the connection that the sender's account is of, and nanoseconds of FOUND."""
     flows = pl.DataFrame(flowsweep.read_flows(file))
     rows = flows.filter(pl.col("direction") == "forward", pl.col("payload_bytes") > 0)
     if rows.is_empty():
@@ -50,26 +50,26 @@ def found_in(file: Path) -> tuple[int, np.ndarray]:
 
 
 def compare(content: bytes, flow: dict[str, Any], truth: Truth) -> Compared:
-    """Compares slices of the capture; each ends where what was accounted for until then ends."""
+    """Compares slices of the capture; a slice is the difference between two prefixes' accounts."""
     begin, end = truth.borders[0], truth.borders[-1]
     borders = np.append(np.arange(begin + SLICE_NS, end - SLICE_NS // 2, SLICE_NS), end)
     with tempfile.TemporaryDirectory() as folder:
         files = write_prefixes(content, borders, Path(folder))
         found = np.array([found_in(file)[1] for file in files])
     slices = np.diff(found, axis=0, prepend=0)
-    # What is known later moves time that was accounted for.
+    # Later packets may move earlier time to another class: a difference may be negative.
     sums_ns = truth.between(np.append(begin, borders[:-1]), borders)
     return Compared(flow, confusion(np.maximum(slices, 0), sums_ns))
 
 
 def compare_folder(folder: Path, side: str = "sender") -> Compared:
-    """A flow that `record_limits.py` recorded."""
+    """Compares a flow that `record_limits.py` recorded."""
     flow, truth = recorded(folder)
     return compare((folder / f"{side}.pcap").read_bytes(), flow, truth)
 
 
 def compare_data() -> Iterator[Compared]:
-    """The flows that lie in `data/`."""
+    """Compares the flows in `data/`."""
     import lzma
 
     for file in sorted(DATA.glob("*.json")):
@@ -79,13 +79,13 @@ def compare_data() -> Iterator[Compared]:
 
 
 def wrong_and_unknown(matrix: np.ndarray) -> tuple[float, float]:
-    """Shares of the time that are in a wrong class, and in none."""
+    """Returns the shares of time in a wrong class, and in none."""
     unknown = matrix[:, len(CLASSES)].sum()
     return (matrix.sum() - np.trace(matrix) - unknown) / matrix.sum(), unknown / matrix.sum()
 
 
 def print_rows(title: str, compared: list[Compared], key: Any) -> None:
-    """A line for each value of the key."""
+    """Prints a line for each value of the key."""
     print("\n" + LINE.format(title, "s", "wrong", "unknown", *(f"{n[:7]}" for n in CLASSES)))
     groups: dict[Any, np.ndarray] = {}
     for one in compared:
@@ -101,7 +101,7 @@ def print_rows(title: str, compared: list[Compared], key: Any) -> None:
 
 
 def print_matrix(matrix: np.ndarray) -> None:
-    """Shares of each class of the truth by class found."""
+    """Prints the shares of each class of the truth by class found."""
     print(f"{'truth':12}{'s':>6}" + "".join(f"{name:>11}" for name in FOUND))
     for name, row in zip(CLASSES, matrix, strict=True):
         shares = "".join(f"{share:11.1%}" for share in row / max(row.sum(), 1))
@@ -109,7 +109,7 @@ def print_matrix(matrix: np.ndarray) -> None:
 
 
 def judge(compared: list[Compared]) -> bool:
-    """Prints the goals and what was reached; whether all are."""
+    """Prints the goals and the results; returns whether all goals are reached."""
     matrix = sum(one.matrix for one in compared)
     print_matrix(matrix)
     wrong, unknown = wrong_and_unknown(matrix)
@@ -131,7 +131,7 @@ def judge(compared: list[Compared]) -> bool:
 
 
 def main() -> int:
-    """Prints the tables; 1 if a goal is missed."""
+    """Prints the tables; returns 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only the flows of the checkout")
     parser.add_argument("--keep", type=Path, default=Path("results/truth/limits"))

@@ -1,12 +1,12 @@
-"""Sweeps made from a known curve: eleven shapes, several grids, two kinds of noise.
+"""Sweeps generated from a known curve: eleven shapes, several grids, two kinds of noise.
 
 Noise: a run takes `truth * exp(spread * z)`, z normal, so that the true median is the curve. In the
 shape "one outlier" z has Student's t distribution with 3 degrees of freedom, and one run of the
-sweep, baseline included, takes half as long again. In "noisy baseline" the baseline's spread is
-three times as large. "At a tried point" is the hardest case: the curve is a hair above the level
-there, so that each end of an interval is wrong as often as it can be. In every second sweep the
-baseline has as many runs as the other points, in the others twice as many, as `flowsweep run` makes
-them.
+sweep, possibly of the baseline, takes half as long again. In "noisy baseline" the baseline's
+spread is three times as large. "At a tried point" is the hardest case: the curve is slightly above
+the level there, so that each end of an interval is wrong as often as possible. In every second
+sweep, on average, the baseline has as many runs as the other points, otherwise twice as many, as
+with `flowsweep run`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from flowsweep.analysis.need import Points
 from flowsweep.analysis.slowdown import Line
 
-# Mildest first: RTTs in ms, a factor of four, of two and of 1.4 apart; rates in Mbit/s.
+# Mildest first: RTTs in ms, by factors of about four, two and 1.4; rates in Mbit/s.
 GRIDS = (
     ("rtt", (0.3, 1, 4, 16, 64)),
     ("rtt", (1, 2, 4, 8, 16, 32, 64)),
@@ -36,7 +36,7 @@ NOISY = 3.0
 
 @dataclass(frozen=True)
 class Sweep:
-    """A made sweep and the curve behind it.
+    """A generated sweep and its true curve.
 
     Attributes:
         curve: True median slowdown at a hardness (RTT in ms, or 1/rate), 1 at the first point.
@@ -48,11 +48,11 @@ class Sweep:
     is_monotone: bool
 
     def slowdowns(self) -> np.ndarray:
-        """True median slowdown at the tried points."""
+        """Returns the true median slowdown at the tried points."""
         return self.curve(self.points.hardness)
 
     def crossings(self, level: float) -> list[float]:
-        """Every value, in ms or Mbit/s, at which the true curve passes the level in the sweep."""
+        """Returns every value, in ms or Mbit/s, at which the true curve crosses the level."""
         ends = self.points.hardness[[0, -1]]
         fine = np.geomspace(ends[0], ends[1], 20_001)
         above = self.curve(fine) >= level
@@ -61,7 +61,7 @@ class Sweep:
 
 
 def make(shape: str, runs: int, spread: float, seed: int) -> Sweep:
-    """One sweep of a shape; the same arguments make the same times."""
+    """Returns one sweep of a shape; the same arguments give the same times."""
     random = np.random.default_rng([SHAPES.index(shape), runs, round(spread * 1e4), seed])
     axis, values = GRIDS[random.integers(len(GRIDS))]
     hardness = np.array(values, dtype=float) if axis == "rtt" else 1 / np.array(values)
@@ -91,7 +91,7 @@ def make(shape: str, runs: int, spread: float, seed: int) -> Sweep:
 def _curve(
     shape: str, hardness: np.ndarray, random: np.random.Generator
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """The true curve; where it crosses 1.1 is drawn evenly in the logarithm of the range."""
+    """Returns the true curve; its crossing of 1.1 is log-uniform in the range."""
     first, last = hardness[0], hardness[-1]
     crossing = float(np.exp(random.uniform(np.log(first * 1.3), np.log(last / 1.1))))
 
@@ -99,7 +99,7 @@ def _curve(
         crossing = float(random.choice(hardness[1:])) * 0.999
 
     def part(u: np.ndarray) -> np.ndarray:
-        """0 at the baseline, 1 at the crossing."""
+        """Returns 0 at the baseline, 1 at the crossing."""
         return (np.asarray(u) - first) / (crossing - first)
 
     if shape == "convex":
@@ -110,7 +110,7 @@ def _curve(
         height = random.uniform(0.15, 1.0)
         return lambda u: 1 + height * (np.asarray(u) >= crossing)
     if shape == "plateau":
-        # Up to a shelf above or below the level, along it, and up again from eight times as far.
+        # Up to a shelf above or below the level, along it, and up again from eight times as far on.
         shelf = random.uniform(0.03, 0.4)
         return lambda u: 1 + shelf * (np.minimum(part(u), 1) + np.maximum(part(u) - 8, 0))
     if shape == "bump":

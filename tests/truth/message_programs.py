@@ -1,10 +1,9 @@
-"""Programs whose messages are known, one after the other between pc1 and pc2 of a testbed.
+"""Programs whose messages are known, run one after another between pc1 and pc2 of a testbed.
 
-The command of an experiment, in the hub. Writes into `$FLOWSWEEP_OUTPUT` for each program and
-direction how many messages were sent, as the program itself logs it or by construction:
+This is the command of an experiment, run in the hub. Writes into `$FLOWSWEEP_OUTPUT`, for each
+program and direction, how many messages were sent, from the program's log or by construction:
 `{"truth": [{program, port, sender, count, sizes, source}], "skipped": {program: reason}}`.
-`sizes` are those that are known, without what a protocol adds. A program that is missing here is
-skipped.
+`sizes` contains the known sizes without the protocol's overhead. Missing programs are skipped.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ PAGES = {"small": 300, "page": 8000, "image": 100_000}
 
 
 class MissingError(Exception):
-    """A program is not on this machine."""
+    """A program is not installed on this machine."""
 
 
 def on(host: str, *words: object) -> list[str]:
@@ -48,7 +47,7 @@ def on(host: str, *words: object) -> list[str]:
 
 
 def found(*names: str) -> str:
-    """The path of a program."""
+    """Returns the path of a program."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     places = os.pathsep.join([os.environ["PATH"], "/usr/sbin", *map(str, versions)])
     for name in names:
@@ -69,7 +68,7 @@ def output(*words: object, **more: Any) -> str:
 
 @contextlib.contextmanager
 def serving(*words: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
-    """A server, ended afterwards."""
+    """Runs a server and ends it afterwards."""
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **more)
     try:
         yield process
@@ -90,7 +89,7 @@ def row(program: str, port: int, sender: str, count: int, source: str, *sizes: i
 
 
 def both(program: str, port: int, asked: int, answered: int, source: str) -> list[dict]:
-    """Requests and answers."""
+    """Returns the rows of requests and responses."""
     return [
         row(f"{program}, requests", port, "pc1", asked, source),
         row(f"{program}, answers", port, "pc2", answered, source),
@@ -98,7 +97,7 @@ def both(program: str, port: int, asked: int, answered: int, source: str) -> lis
 
 
 def redis(folder: Path, count: int) -> Iterator[dict]:
-    """redis-benchmark with one client; redis counts its commands."""
+    """Runs redis-benchmark with one client; redis counts its commands."""
     server, client, load = map(found, ("redis-server", "redis-cli", "redis-benchmark"))
     for port, (title, command, octets) in REDIS.items():
         door = folder / f"redis{port}"
@@ -116,13 +115,13 @@ def redis(folder: Path, count: int) -> Iterator[dict]:
             stats = {
                 name: int(n) for name, n in re.findall(r"cmdstat_([^:]*):calls=(\d+)", statistics)
             }
-            # It asks for two settings first, in one write.
+            # The client first asks for two settings, in one write.
             calls = stats[command] + (stats.get("config|get", 0) > 0)
             yield from both(f"redis {title}", port, calls, calls, "INFO commandstats")
 
 
 def wait_for(address: str, port: int, host: str, folder: Path) -> None:
-    """Until a port of a host listens, looked up there: a trial would be a connection."""
+    """Waits until a host's port listens; asks `ss`, because a trial would be a connection."""
     for _ in range(LIMIT_S * 20):
         listening = output(*on(host, "ss", "-Hltn"))
         if re.search(rf"(?:{re.escape(address)}|\*|0\.0\.0\.0):{port}\b", listening):
@@ -132,7 +131,7 @@ def wait_for(address: str, port: int, host: str, folder: Path) -> None:
 
 
 def pgbench(folder: Path, count: int) -> Iterator[dict]:
-    """pgbench with one client; PostgreSQL logs each statement."""
+    """Runs pgbench with one client; PostgreSQL logs each statement."""
     postgres, initdb, load = found("postgres"), found("initdb"), found("pgbench")
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     data, log = folder / "pg", folder / "pg.log"
@@ -161,7 +160,7 @@ def pgbench(folder: Path, count: int) -> Iterator[dict]:
     clients = re.findall(
         rf"^{re.escape(HOSTS['pc1'])}\((\d+)\) LOG:  statement:", log.read_text(), re.MULTILINE
     )
-    # A connection also says hello, and goodbye to which nothing answers.
+    # A connection also has a startup message, and a termination message without a response.
     connections = len(set(clients))
     source = "log of statements, and its protocol's hello and goodbye"
     asked = len(clients) + 2 * connections
@@ -179,7 +178,7 @@ for page in pages:
 
 
 def nginx(folder: Path, count: int) -> Iterator[dict]:
-    """One client with keep-alive; nginx logs each answer. As Debian sets it: sendfile, nopush."""
+    """Fetches pages with keep-alive from nginx, set as in Debian, which logs each response."""
     server = found("nginx")
     pages = _pages(folder)
     folder.chmod(0o755)
@@ -204,7 +203,7 @@ http {{
 
 
 def http_server(folder: Path, count: int) -> Iterator[dict]:
-    """Python's http.server, which writes the header and then the page."""
+    """Runs Python's http.server, which writes the header and then the page."""
     pages = [page for page in _pages(folder) if PAGES[page] <= 1 << 16]
     serve = (
         "import http.server as s; s.SimpleHTTPRequestHandler.protocol_version = 'HTTP/1.1';"
@@ -232,7 +231,7 @@ def _pages(folder: Path) -> list[str]:
 
 
 def mpi(folder: Path, count: int) -> Iterator[dict]:
-    """Open MPI over TCP; the ranks count their own messages."""
+    """Runs Open MPI over TCP; the ranks count their own messages."""
     ranks = [sys.executable, HERE / "message_ranks.py", count, folder]
     ports = ["--mca", "btl_tcp_port_min_v4", MPI_PORT, "--mca", "btl_tcp_port_range_v4", 100]
     words = [found("mpirun"), "--host", "pc1:1,pc2:1", "-np", 2, "--leave-session-attached"]
@@ -245,13 +244,13 @@ def mpi(folder: Path, count: int) -> Iterator[dict]:
     output(*words, *ports, *ranks)
     for rank in range(2):
         sizes = json.loads((folder / str(rank)).read_text())
-        # Each end of the connection also says who it is, and that it ends.
+        # Each end of the connection also sends a hello and a goodbye.
         source = "its own calls, and the connection's hello and goodbye"
         yield row(f"MPI rank {rank}", MPI_PORT, f"pc{rank + 1}", len(sizes) + 2, source, *sizes)
 
 
 def writers(_: Path, count: int) -> Iterator[dict]:
-    """The writers of `message_writers.py`."""
+    """Runs the writers of `message_writers.py`."""
     script = HERE / "message_writers.py"
     with serving(*on("pc2", sys.executable, script, "receive", HOSTS["pc2"])) as receiver:
         assert receiver.stdout is not None

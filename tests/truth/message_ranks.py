@@ -1,7 +1,7 @@
 """MPI ranks whose messages are known: a master that hands out tasks, and a worker.
 
-`message_ranks.py COUNT FOLDER`, under mpirun with two ranks. Every rank writes the sizes of what it
-sent, in order, into the JSON file FOLDER/RANK.
+`message_ranks.py COUNT FOLDER`, under mpirun with two ranks. Every rank writes the sizes of its
+messages, in order, into the JSON file FOLDER/RANK.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TASK, RESULT = 8, 20_000
 
 
 def main(count: int, folder: Path) -> None:
-    """Ping-pong of small and of large messages, then tasks, then results without an answer."""
+    """Sends ping-pong of small and of large messages, tasks, and results without an answer."""
     world = MPI.COMM_WORLD
     rank, other = world.rank, 1 - world.rank
     sent: list[int] = []

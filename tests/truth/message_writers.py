@@ -1,8 +1,8 @@
 """Writes whose number and sizes are known by construction, over one TCP connection.
 
-`message_writers.py receive HOST` reads what comes on every port of `WRITERS`, prints `ready`, and
-ends when each had a connection. `message_writers.py send HOST NAME COUNT` writes as NAME says and
-prints the sizes of its writes as JSON.
+`message_writers.py receive HOST` reads from every port of `WRITERS`, prints `ready`, and ends when
+each had a connection. `message_writers.py send HOST NAME COUNT` writes as NAME defines and prints
+the sizes of its writes as JSON.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import threading
 import time
 from collections.abc import Iterator
 
-#: What a full segment carries at an MTU of 1500: 40 bytes of headers, 12 of the time stamps.
+#: Payload of a full segment at an MTU of 1500: 40 bytes of headers, 12 of timestamps.
 FULL = 1448
 FIRST_PORT = 7100
-#: Bytes of a write, seconds until the next.
+#: Bytes of a write, seconds from its end to the next.
 Write = tuple[int, float]
 
 
@@ -50,7 +50,7 @@ def _steady(_: random.Random) -> Iterator[Write]:
         yield 5000, 0.005
 
 
-#: Each with its own port, in this order.
+#: Each has its own port, in this order.
 WRITERS = {
     "30 kB": _large,
     "mixed sizes": _mixed,
@@ -81,7 +81,7 @@ def receive(host: str) -> None:
 
 
 def send(host: str, name: str, count: int) -> list[int]:
-    """The sizes of `count` writes, each begun at its time or when the one before it let go."""
+    """Sends `count` writes with their pauses and returns their sizes."""
     writes = WRITERS[name](random.Random(2006))
     sizes = []
     with socket.create_connection((host, PORTS[name])) as connection:
@@ -91,7 +91,7 @@ def send(host: str, name: str, count: int) -> list[int]:
             sizes.append(size)
             time.sleep(pause)
         connection.shutdown(socket.SHUT_WR)
-        # Until the other side has all, and closed.
+        # Waits until the other side has read everything and closed.
         connection.recv(1)
     return sizes
 

@@ -1,12 +1,11 @@
-"""Messages told from headers, against programs that count what they send.
+"""Messages found from headers, compared with programs that count what they send.
 
 Redis, pgbench, nginx, http.server and MPI log or count their messages; other writers know them by
-construction. Printed for each program and congestion control, over all links: the truth, how many
-were found in the sender's capture and in the receiver's, and the bounds. Ends with 1 where a goal
-is missed.
+construction. Prints for each program and congestion control, over all links, the truth, the counts
+from the sender's and the receiver's capture, and the bounds. Exits with 1 if a goal is missed.
 
-`--quick` judges the traffic that is kept beside this file; without, it is recorded anew on links
-of 1 to 64 ms and 10 to 400 Mbit/s. `--traffic FOLDER` judges what `messages_record.py` left there.
+`--quick` uses the traffic in `data/`; otherwise it is recorded on links of 1 to 64 ms and 10 to
+400 Mbit/s. `--traffic FOLDER` uses recordings of `messages_record.py`.
 """
 
 from __future__ import annotations
@@ -27,20 +26,20 @@ import flowsweep
 HERE = Path(__file__).parent
 KEPT = HERE / "data" / "messages"
 ADDRESSES = {"pc1": "10.77.1.1", "pc2": "10.77.2.1"}
-#: Ports that an MPI connection may have.
+#: Ports that an MPI connection may use.
 MPI_PORT, MPI_PORTS = 21_000, 100
-#: How far a count may be from the truth, at the sender and far from it.
+#: How far a count may be from the truth, at the sender and at the receiver.
 GOAL, FAR_GOAL = 0.02, 0.10
-#: Programs whose messages follow each other closer than they can be sent: what queues up becomes
-#: one. Of these the bounds are judged alone.
+#: Programs that write faster than the link sends, so that queued messages merge. Only their bounds
+#: are judged.
 QUEUING = ("30 kB", "mixed sizes", "multiples of the MSS", "bursts", "5 kB every 5 ms")
 
 
 @dataclass(frozen=True)
 class Found:
-    """One program and direction at one point: the truth, and what the captures of both hosts tell.
+    """One program and direction at one point: the truth, and what both hosts' captures show.
 
-    `most`: what the sender's capture allows at most; None where nothing bounds it.
+    `most`: the upper bound from the sender's capture; None if there is none.
     """
 
     program: str
@@ -54,23 +53,23 @@ class Found:
 
     @property
     def holds(self) -> bool:
-        """The truth is within the bounds."""
+        """Whether the truth is within the bounds."""
         low = self.near <= self.truth or is_near(self.near, self.truth, GOAL)
         return low and (self.most is None or self.truth <= self.most)
 
 
 def is_near(found: int, truth: int, share: float) -> bool:
-    """At most so large a share from the truth, or one message."""
+    """Returns whether the difference is at most this share of the truth, or one message."""
     return abs(found - truth) <= max(1, share * truth)
 
 
 def points(folder: Path) -> list[str]:
-    """Those that were recorded."""
+    """Returns the recorded points."""
     return sorted(path.parent.name for path in folder.glob("*/truth.json"))
 
 
 def judged(folder: Path) -> Iterator[Found]:
-    """Every program and direction of every point in `folder`."""
+    """Yields every program and direction of every point in `folder`."""
     for point in points(folder):
         truth = json.loads((folder / point / "truth.json").read_text())["truth"]
         seen = {host: _tables(folder / point / f"{host}.pcap.zst") for host in ADDRESSES}
@@ -91,7 +90,7 @@ def judged(folder: Path) -> Iterator[Found]:
 
 
 def skipped(folder: Path) -> dict[str, str]:
-    """Programs that were not recorded, and why."""
+    """Returns programs that were not recorded, and why."""
     found: dict[str, str] = {}
     for point in points(folder):
         found |= json.loads((folder / point / "truth.json").read_text())["skipped"]
@@ -103,7 +102,7 @@ def _tables(file: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _sent(flows: pl.DataFrame, messages: pl.DataFrame, port: int, sender: str) -> pl.DataFrame:
-    """Messages of a host on connections to or from a port."""
+    """Returns the messages of a host on connections to or from a port."""
     last = port + (MPI_PORTS if port == MPI_PORT else 1) - 1
     own = flows.filter(
         (pl.col("protocol") == "tcp")
@@ -114,7 +113,7 @@ def _sent(flows: pl.DataFrame, messages: pl.DataFrame, port: int, sender: str) -
 
 
 def most(messages: pl.DataFrame) -> int | None:
-    """As many as there may be at most, by the rule of `reports/facts/messages.sql`."""
+    """Returns the upper bound, by the rule of `reports/facts/messages.sql`."""
     total = 0
     for (_,), own in messages.sort("first_time").group_by("connection", maintain_order=True):
         smallest = own.filter(~pl.col("merged_possible"))["bytes"].min()
@@ -132,7 +131,7 @@ def most(messages: pl.DataFrame) -> int | None:
 
 
 def main() -> int:
-    """Prints the table; 1 where a goal is missed."""
+    """Prints the table; returns 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="judge the traffic that is kept")
     parser.add_argument("--traffic", type=Path, help="judge what was recorded there")
@@ -151,7 +150,7 @@ def main() -> int:
 
 
 def _print(rows: list[Found]) -> int:
-    """How many goals were missed."""
+    """Prints the rows; returns how many goals were missed."""
     missed = 0
     names = list(dict.fromkeys(row.program for row in rows))
     title = f"{'messages of':<32} {'by':<5} {'truth':>6} {'sender':>6} {'':>7} {'far':>6} {'':>7}"

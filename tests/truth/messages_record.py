@@ -1,8 +1,8 @@
 """Records traffic of programs whose messages are known: captures of both hosts, and the truth.
 
-`messages_record.py [--count COUNT] FOLDER [POINT...]` makes FOLDER/POINT for each of `POINTS`,
-or those named: `pc1.pcap.zst`, `pc2.pcap.zst` (headers alone) and `truth.json`. Points that are
-there stay. With `--count` each program does what it does so often.
+`messages_record.py [--count COUNT] FOLDER [POINT...]` creates FOLDER/POINT for each of `POINTS`,
+or the given ones: `pc1.pcap.zst`, `pc2.pcap.zst` (headers alone) and `truth.json`. Existing points
+stay. `--count` sets the repetitions in each program.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOSTS = ("pc1", "pc2")
 
 @dataclass(frozen=True)
 class Point:
-    """One link; `count`: how often each program does what it does."""
+    """One link; `count`: repetitions in each program."""
 
     rtt_ms: int
     rate_mbit_s: int
@@ -40,7 +40,7 @@ class Point:
         return f"{self.congestion}-{self.rtt_ms}ms-{self.rate_mbit_s}Mbit"
 
 
-#: Round trip time, rate, messages of each kind: about half a minute each.
+#: RTT, rate, messages of each kind: about half a minute each.
 LINKS = ((1, 100, 100), (16, 100, 50), (64, 100, 25), (4, 10, 50), (4, 400, 60))
 CONGESTION = ("reno", "cubic", "bbr")
 POINTS = {
@@ -50,7 +50,7 @@ POINTS = {
     for point in [Point(rtt_ms, rate_mbit_s, congestion, count)]
 }
 
-# Other programs of the machine delay what is recorded, and change no truth.
+# Other programs on the machine delay the traffic, but do not change the truth.
 EXPERIMENT = """
 title: Programs whose messages are known
 sites: {{west: [pc1], east: [pc2]}}
@@ -68,7 +68,7 @@ capture: {{snaplen: {snaplen}}}
 
 
 def record(point: Point, folder: Path) -> None:
-    """One run of every program at `point`, into `folder`."""
+    """Records one run of every program at `point` into `folder`."""
     with tempfile.TemporaryDirectory() as name:
         run = Path(name) / "run"
         experiment = Path(name) / "experiment.yaml"
@@ -101,7 +101,7 @@ def _zstd(options: list[str], data: bytes) -> bytes:
 
 
 def headers(capture: bytes) -> bytes:
-    """A classic pcap of Ethernet, little-endian as the agent writes it, without payload of TCP."""
+    """Returns a little-endian classic pcap of Ethernet frames without TCP payload."""
     kept = [capture[:24]]
     at = 24
     while at < len(capture):
@@ -116,7 +116,7 @@ def headers(capture: bytes) -> bytes:
 
 
 def main() -> None:
-    """Records what is not there yet."""
+    """Records the missing points."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--count", type=int)

@@ -1,8 +1,8 @@
-"""Records the grid of writers for `limits.py`: headers at both hosts, and the kernel's own account.
+"""Records the grid of writers for `limits.py`: headers at both hosts, and the kernel's account.
 
-One folder per flow: `sender.pcap` and `receiver.pcap` (96 bytes of each packet), `truth.npz` as
-`writers.py` writes it, and `flow.json`, which says what it is. A flow whose folder is whole is not
-recorded again. `record_limits.py FOLDER`; with `--buffers` the flows of `fit_limits.py`, each for
+One folder per flow: `sender.pcap` and `receiver.pcap` (96 bytes of each packet), `truth.npz` from
+`writers.py`, and `flow.json` with the flow's parameters. A complete flow is not recorded again.
+`record_limits.py FOLDER`; `--buffers` records the flows of `fit_limits.py`, each for
 BUFFERS_SECONDS, one at a time.
 """
 
@@ -33,7 +33,7 @@ RATES_MBIT = (10, 100, 300)
 CONGESTION = ("reno", "cubic", "bbr")
 SECONDS = 2.5
 BUFFERS_SECONDS = 1.5
-#: The queue of a link holds what the path holds, and at least so much.
+#: The queue of a link has the size of the bandwidth-delay product, but at least this.
 LEAST_QUEUE = 64_000
 NAMED = ("sh", "-c", 'read pid rest < /proc/self/stat && echo $pid && exec "$@"', "sh")
 
@@ -55,13 +55,13 @@ class Flow:
 
 
 def grid() -> list[Flow]:
-    """Every writer at every RTT, rate and congestion control."""
+    """Returns every writer at every RTT, rate and congestion control."""
     cells = itertools.product(RTTS_MS, RATES_MBIT, CONGESTION, WRITERS)
     return [Flow(writer, congestion, rtt, rate) for rtt, rate, congestion, writer in cells]
 
 
 def variants() -> list[Flow]:
-    """GRO at the receiver and delayed acknowledgements, of every writer."""
+    """Returns every writer with GRO at the receiver, and with delayed acknowledgements."""
     return [
         Flow(writer, "cubic", rtt, 100, variant)
         for variant, writer, rtt in itertools.product(("gro", "slow-ack"), WRITERS, (4, 16))
@@ -69,7 +69,7 @@ def variants() -> list[Flow]:
 
 
 def buffers() -> list[Flow]:
-    """Send buffers beside windows of the receiver, and the plain writers on fewer paths."""
+    """Returns send buffers with receive windows, and the plain writers on fewer paths."""
     flows = [
         Flow(writer, congestion, rtt, rate)
         for rtt, rate in ((20, 100), (60, 100), (5, 100), (20, 30))
@@ -90,11 +90,11 @@ class Bed(Laboratory):
         super().__init__(folder, PROGRAMS / "flowsweep-wan")
         for site in ("west", "east"):
             self.run(site, "ip", "link", "set", "exp0", "mtu", 1500)
-            # What one flow learnt of the path shall not change the next one.
+            # Metrics that one flow learned about the path must not affect the next one.
             self.run(site, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1")
 
     def record(self, flow: Flow, keep: Path, seconds: float) -> None:
-        """Records so many seconds of the flow over the link, which is there."""
+        """Records `seconds` of the flow over the existing link."""
         folder = keep / flow.name
         folder.mkdir(parents=True, exist_ok=True)
         gro = "on" if flow.variant == "gro" else "off"
@@ -135,7 +135,7 @@ class Bed(Laboratory):
 
 
 def link(flow: Flow) -> dict[str, object]:
-    """What the emulator is asked for."""
+    """Returns the emulator's settings."""
     rate = flow.rate_mbit * MBIT
     held = int(rate / 8 * flow.rtt_ms / 1e3)
     return {
@@ -146,7 +146,7 @@ def link(flow: Flow) -> dict[str, object]:
 
 
 def record(flows: list[Flow], keep: Path, seconds: float) -> None:
-    """Records those that are missing, one after the other."""
+    """Records the missing flows, one after another."""
     missing = [flow for flow in flows if not (keep / flow.name / "flow.json").exists()]
     if not missing:
         return
@@ -163,7 +163,7 @@ def record(flows: list[Flow], keep: Path, seconds: float) -> None:
 
 
 def record_all(flows: list[Flow], keep: Path, beds: int, seconds: float = SECONDS) -> None:
-    """Records with so many beds at once, each with every so-manyth cell."""
+    """Records on `beds` testbeds at once, each with every `beds`-th cell."""
     cells = [
         list(group) for _, group in itertools.groupby(flows, lambda f: (f.rtt_ms, f.rate_mbit))
     ]

@@ -1,4 +1,4 @@
-"""A quick part of the bench of drifts, and what a drift rests on."""
+"""A quick part of the drift bench, and the properties of a drift."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_one_slow_run_does_not_hide_a_drift() -> None:
 
 
 def runs(slower: float, seed: int = 3) -> list[list[tuple[int, float]]]:
-    """Three points; the last one, whose runs take twice as long, is made behind the others."""
+    """Returns runs of three points; the last point, twice as slow, is measured after the others."""
     random = np.random.default_rng(seed)
     starts = [[0, 2, 4, 6], [1, 3, 5, 7], [8, 9, 10, 11]]
     return [

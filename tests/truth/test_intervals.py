@@ -1,4 +1,4 @@
-"""A quick part of the bench of intervals, and what an interval rests on."""
+"""A quick part of the interval bench, and the properties of an interval."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SWEEPS = 150
 
 
 def line(counts: list[int], seed: int = 1, spreads: list[float] | None = None) -> slowdown.Line:
-    """Points with so many runs each, the baseline first; 1 + 0.05 a point."""
+    """Returns points with these numbers of runs, the baseline first; 1 + 0.05 per point."""
     random = np.random.default_rng(seed)
     times = [
         (intervals.truth(index) * np.exp(spread * random.standard_normal(count))).tolist()
@@ -36,8 +36,8 @@ def line(counts: list[int], seed: int = 1, spreads: list[float] | None = None) -
 def test_intervals_hold_the_truth(kind: str, repetitions: int) -> None:
     """150 sweeps of 5 points; the intervals of one sweep share its baseline.
 
-    If as few as were promised held, less than this would be found once in 600 such tests: the
-    standard error with four intervals of a correlation of 1/2 is that of 240 independent ones.
+    If only the promised minimum were held, one such test in 600 would fail: the standard error of
+    four intervals with a correlation of 1/2 is that of 240 independent ones.
     """
     least = intervals.LEAST if kind in intervals.ALIKE else intervals.LEAST_UNLIKE
     found = intervals.measure(kind, 5, repetitions, SWEEPS)
@@ -46,11 +46,11 @@ def test_intervals_hold_the_truth(kind: str, repetitions: int) -> None:
 
 @pytest.mark.parametrize("noise_kind", held_out.NOISES)
 def test_intervals_and_brackets_hold_where_no_method_was_chosen(noise_kind: str) -> None:
-    """40 sweeps of each of three shapes, of six intervals each that share a baseline."""
+    """40 sweeps of each of three shapes; the six intervals of a sweep share its baseline."""
     found = [held_out.measure(shape, noise_kind, 40) for shape in ("logistic", "cubic", "capped")]
     assert np.mean([one["held"] for one in found]) >= held_out.LEAST_HELD - 3
     assert np.mean([one["bracket held"] for one in found]) >= held_out.LEAST_BRACKETS - 2
-    # Brackets without ends would hold as well.
+    # Brackets without ends would contain the truth as well.
     assert np.mean([one["closed"] for one in found]) >= 70
 
 
@@ -86,7 +86,7 @@ def test_runs_that_take_equally_long_have_an_interval_without_width() -> None:
 
 
 def test_a_baseline_that_scatters_is_not_taken_for_outliers() -> None:
-    """Beside points whose runs are 0.1 % apart."""
+    """The runs of the other points are 0.1 % apart."""
     times = [[0.8, 1.001, 1.3], [1.0, 1.001, 1.002], [1.3, 1.301, 1.302]]
     low, high = slowdown.Line(times, times[0], 0).intervals[2]
     assert low < 1.1 < 1.3 < high

@@ -1,4 +1,4 @@
-"""What limited a flow, against the sender's kernel: recorded flows, and the bench itself."""
+"""What limited a flow according to the sender's kernel: recorded flows, and the bench itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from cut_pcap import packet_ends, write_prefixes
 from writers import FIELDS
 
-#: 4.2 % when they were kept, more than in the whole grid: they were chosen to show each writer.
+#: 4.2 % when they were chosen, more than in the whole grid, because each writer is represented.
 MOST_WRONG_KEPT = 0.05
 
 
@@ -39,7 +39,7 @@ def test_a_steady_writer_limits_itself_at_every_rtt(compared: list[limits.Compar
 
 
 def polls(**columns: object) -> dict[str, np.ndarray]:
-    """What a writer recorded: 100 polls, 2 ms apart, that differ from idle ones as told."""
+    """Returns 100 polls of a writer, 2 ms apart: idle, except for `columns`."""
     table = np.zeros(100, FIELDS)
     table["time"] = 10**18 + 2 * limit_truth.MS * np.arange(100)
     table["mss"], table["cwnd"], table["window"] = 1448, 10, 10**6

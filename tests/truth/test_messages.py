@@ -1,4 +1,4 @@
-"""Messages told from recorded headers, against programs that counted what they sent."""
+"""Messages found from recorded headers, compared with programs that counted what they sent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_far_from_the_sender_a_tenth_may_be_wrong(found: Found) -> None:
 def test_what_was_queued_is_a_lower_bound_with_an_upper_one(found: Found) -> None:
     assert found.holds
     assert found.flagged
-    # what queues up is seldom told apart: it is never told to be more
+    # queued messages are rarely separated, and never split into more than were sent
     assert found.near <= found.truth + 1
 
 

@@ -32,7 +32,7 @@ def made(
     spread: float = 0.01,
     has_baseline: bool = True,
 ) -> made_sweeps.Sweep:
-    """A sweep whose true curve is straight between these slowdowns, lognormal times around it."""
+    """Returns a sweep with a piecewise linear true curve and lognormal times around it."""
     random = np.random.default_rng(seed)
     x = [float(value) for value in (RTTS if axis == "rtt" else RATES)]
     hardness = np.array(x) if axis == "rtt" else 1 / np.array(x)
@@ -48,7 +48,7 @@ def made(
 
 
 def share(text: str, slowdowns: tuple[float, ...], axis: str = "rtt", **how: object) -> float:
-    """In how many of the sweeps a sentence with this text is printed."""
+    """Returns the share of sweeps for which a sentence with this text is printed."""
     printed = [
         any(text in one for one in verdict.printed(made(slowdowns, seed, axis, **how))[1])
         for seed in SEEDS
@@ -56,7 +56,7 @@ def share(text: str, slowdowns: tuple[float, ...], axis: str = "rtt", **how: obj
     return sum(printed) / len(printed)
 
 
-# A text that only one sentence has, a sweep for which it is true, and those for which it is false.
+# A text that only one sentence has, a sweep for which it is true, and sweeps for which it is false.
 BOTH_DIRECTIONS = [
     ("tolerates an RTT of about", (RISING, {}), [(LEVEL, {}), (BUMP, {}), (ALMOST, {})]),
     ("needs about", (RISING, {"axis": "rate"}), [(LEVEL, {"axis": "rate"})]),
@@ -224,7 +224,7 @@ def test_what_is_printed_holds_the_truth(shape: str) -> None:
     )  # fmt: skip
     assert counts["held"] >= 0.95 * counts["intervals"]
     assert counts["false"] <= 0.05 * counts["sweeps"]
-    # Refusing everything would be true as well.
+    # Refusing every answer would satisfy the lines above.
     assert counts["told"] >= 0.4 * counts["sweeps"]
     assert counts["intervals"] >= 100
 

@@ -1,8 +1,8 @@
-"""The verdict's statistics and sentences against sweeps of which the truth is known.
+"""Tests the verdict's statistics and sentences with sweeps whose truth is known.
 
-Prints for each shape, number of runs and spread: how often what is printed as interval holds the
-true threshold, how often one is told, and how many sweeps got a sentence that is false of the true
-curve. Exits with 1 if a goal is missed.
+Prints for each shape, number of runs and spread: how often the printed interval contains the true
+threshold, how often there is an answer, and how many sweeps got a sentence that the true curve
+contradicts. Exits with 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ RUNS = (3, 6, 10, 20)
 SPREADS = (0.01, 0.02, 0.05)
 # Goals in %.
 LEAST_HELD, MOST_FALSE = 93, 5
-# What is counted, and of what it is a share.
+# The counts, and their denominators.
 SHARES = {"held": "intervals", "told": "sweeps", "false": "sweeps"}
 Results = dict[tuple[str, int, float], Counter[str]]
 KNOWN = ("found", "one-sided", "never", "at once", "not monotone")
 
 OPEN = "open"  # an end that the sweep does not bound
 NUMBER = r"([\d.,]+)"
-# "about 11.3 ms (95 % interval 4.00 to 16.0)", of a later one without these words, of an open end
+# "about 11.3 ms (95 % interval 4.00 to 16.0)"; later ones omit these words; an open end is
 # "16.0 or more".
 VALUE = (
     rf"about {NUMBER} \S+ \((?:95 % interval )?"
@@ -48,7 +48,7 @@ BEYOND = re.compile(rf"It is 10 % slower at {NUMBER} \S+ and at every (?:RTT|rat
 
 
 def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
-    """What the analysis finds at each level, and the sentences that the report opens with."""
+    """Returns the thresholds at each level, and the opening sentences of the report."""
     found = [need.threshold(sweep.points, level) for level in LEVELS]
     key = {"app": "app", "problem": "", "buffer_bytes": None, "axis": sweep.points.axis}
     key["outcome"] = "completion_time"
@@ -68,15 +68,15 @@ def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
 
 
 def false_sentences(sweep: made_sweeps.Sweep, sentences: list[str]) -> list[str]:
-    """Those sentences that the true curve contradicts."""
+    """Returns the sentences that the true curve contradicts."""
     return [sentence for sentence in sentences if not is_true(sweep, sentence)]
 
 
 def is_true(sweep: made_sweeps.Sweep, sentence: str) -> bool:
-    """Whether the true curve agrees with everything that the sentence claims.
+    """Returns whether the true curve agrees with everything that the sentence claims.
 
     Raises:
-        ValueError: The sentence is none of those that are known here.
+        ValueError: No rule here judges the sentence.
     """
     claims = []
     if match := NEED.search(sentence):
@@ -95,7 +95,7 @@ def is_true(sweep: made_sweeps.Sweep, sentence: str) -> bool:
         slower, faster = (_true_at(sweep, _value(one)) for one in FALL.search(sentence).groups())
         claims.append(slower > faster)
     if "cannot be determined" in sentence:
-        # A refusal is no claim; an interval that it names as its reason is judged apart.
+        # A refusal is no claim; an interval given as its reason is judged separately.
         claims.append(True)
     if not claims:
         raise ValueError(f"no rule judges the sentence {sentence!r}")
@@ -103,7 +103,7 @@ def is_true(sweep: made_sweeps.Sweep, sentence: str) -> bool:
 
 
 def _ends(match: re.Match[str]) -> tuple[str, str]:
-    """Between which tried values a threshold is said to lie."""
+    """Returns the tried values between which the threshold lies according to the sentence."""
     if match["side"] is None:
         return match["low"], match["high"]
     return (match["end"], OPEN) if match["side"] == "more" else (OPEN, match["end"])
@@ -114,9 +114,9 @@ def _value(text: str) -> float:
 
 
 def _holds(sweep: made_sweeps.Sweep, level: float, low: str, high: str) -> bool:
-    """Whether every place at which the true curve passes the level lies between the two.
+    """Returns whether every crossing of the level by the true curve lies between the two.
 
-    A curve that does not pass it in the range that was tried passes it beyond.
+    A curve without a crossing in the tried range crosses beyond it.
     """
     least, most = _end(sweep, low, 0.0), _end(sweep, high, float("inf"))
     beyond = float("inf") if sweep.points.axis == "rtt" else 0.0
@@ -124,12 +124,12 @@ def _holds(sweep: made_sweeps.Sweep, level: float, low: str, high: str) -> bool:
 
 
 def _end(sweep: made_sweeps.Sweep, text: str, default: float) -> float:
-    """The tried point that was printed with three figures; `default` for an open end."""
+    """Returns the tried point that was printed with three figures; `default` for an open end."""
     return default if text == OPEN else sweep.points.x[_index(sweep, _value(text))]
 
 
 def _index(sweep: made_sweeps.Sweep, value: float) -> int:
-    """The tried point that was printed as `value`."""
+    """Returns the index of the tried point that was printed as `value`."""
     return int(np.argmin(np.abs(np.array(sweep.points.x) - value)))
 
 
@@ -146,7 +146,7 @@ def _all_beyond(sweep: made_sweeps.Sweep, value: float) -> bool:
 
 
 def measure(shape: str, runs: int, spread: float, sweeps: int) -> Counter[str]:
-    """Counts over many sweeps: `sweeps, intervals, held, told, false`."""
+    """Returns counts over many sweeps: `sweeps, intervals, held, told, false`."""
     counts: Counter[str] = Counter(sweeps=sweeps)
     for seed in range(sweeps):
         sweep = made_sweeps.make(shape, runs, spread, seed)
@@ -163,7 +163,7 @@ def measure(shape: str, runs: int, spread: float, sweeps: int) -> Counter[str]:
 
 
 def main() -> int:
-    """Prints the table; 1 if a goal is missed."""
+    """Prints the table; returns 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     help_quick = "100 sweeps of each kind, not 1,000; judged with all spreads together"
     parser.add_argument("--quick", action="store_true", help=help_quick)
@@ -185,7 +185,7 @@ def main() -> int:
 
 
 def table(results: Results, sweeps: int) -> None:
-    """Prints what was measured, one line for each shape and number of runs."""
+    """Prints the results, one line for each shape and number of runs."""
     print(f"Verdict: {sweeps:,} made sweeps of each shape, number of runs and spread")
     print("holds: intervals that hold the true threshold; told: sweeps with an answer;")
     print("false: sweeps with a false sentence; all in %, for spreads of 1, 2 and 5 %")
@@ -200,7 +200,7 @@ def table(results: Results, sweeps: int) -> None:
 
 
 def judge(cells: list[Counter[str]]) -> int:
-    """Prints the worst of these counts beside the goals; 1 if one is missed."""
+    """Prints the worst counts with the goals; returns 1 if one is missed."""
     held = min(_share(cell, "held") for cell in cells if cell["intervals"])
     false = max(_share(cell, "false") for cell in cells)
     shares = [_share(cell, "told") for cell in cells]
@@ -212,7 +212,7 @@ def judge(cells: list[Counter[str]]) -> int:
 
 
 def _share(counts: Counter[str], name: str) -> float:
-    """In percent; not a number where there was no interval."""
+    """Returns the share in percent, NaN without an interval."""
     whole = counts[SHARES[name]]
     return 100 * counts[name] / whole if whole else float("nan")
 

@@ -1,7 +1,7 @@
-"""Sends and receives as a named writer does, and tells what the kernel says meanwhile.
+"""Sends and receives as a named writer does, and records the kernel's view of the connection.
 
 `writers.py receive HOST NAME [slow-ack]` listens, prints `ready`, and ends with its connection.
-`writers.py send HOST NAME SECONDS CONGESTION RATE FILE` sends so long over a link of so many bit/s.
+`writers.py send HOST NAME SECONDS CONGESTION RATE FILE` sends for SECONDS on a link of RATE bit/s.
 It writes an npz file: `polls`, a structured array of `TCP_INFO` about every 2 ms, and `begun` and
 `done`, the times at which each `send` was entered and left. Times are nanoseconds since 1970.
 """
@@ -23,7 +23,7 @@ import numpy as np
 
 PORT = 7700
 BLOCK = bytes(256 << 10)
-#: What a full segment carries at an MTU of 1500 with time stamps.
+#: Payload of a full segment at an MTU of 1500 with timestamps.
 FULL = 1448
 POLL_S = 0.002
 #: `tcp_info`: ca_state, the bit app_limited, snd_mss, unacked, snd_cwnd, bytes_acked,
@@ -42,9 +42,9 @@ class Writer:
     """What one connection does.
 
     `size` bytes are written at a time: every `period` seconds, or so that they take `share` of the
-    link, or all the time. `answer`: the receiver answers each with so many bytes. `nap`: it reads
-    64 KiB and sleeps so many seconds. `bulk_s`: so long it writes all the time instead, after as
-    long of the other, in turns.
+    link, or continuously. `answer`: bytes that the receiver returns for each write. `nap`: the
+    receiver reads 64 KiB, then sleeps for `nap` seconds. `bulk_s`: after every `bulk_s` seconds the
+    connection switches between these writes and continuous ones.
     """
 
     size: int = len(BLOCK)
@@ -87,7 +87,7 @@ BUFFERED = {
     "ask-large": Writer(20_000, answer=300, no_delay=True),
     "answer-large": Writer(300, answer=20_000, no_delay=True),
 }
-#: These send steadily less than the link carries.
+#: These writers send steadily, and less than the link carries.
 STEADY = ("steady", "small", "seldom", "no-delay", "segments")
 
 
@@ -105,7 +105,7 @@ def receive(host: str, writer: Writer, *, slow_ack: bool) -> None:
     missing = writer.size
     while True:
         if slow_ack:
-            # Linux acknowledges at once when it finds reason to: no longer.
+            # Delays acknowledgements; Linux turns quick ones on again, so this is repeated.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
         got = len(connection.recv(64 << 10))
         if not got:
@@ -120,7 +120,7 @@ def receive(host: str, writer: Writer, *, slow_ack: bool) -> None:
 
 
 def poll(connection: socket.socket, over: threading.Event, found: list[tuple[int, ...]]) -> None:
-    """Asks the kernel again and again until it is over."""
+    """Polls the kernel until `over` is set."""
     while not over.is_set():
         infort = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO.size)
         found.append((time.time_ns(), *INFO.unpack(infort)))
@@ -128,7 +128,7 @@ def poll(connection: socket.socket, over: threading.Event, found: list[tuple[int
 
 
 def write(connection: socket.socket, writer: Writer, seconds: float, rate: float) -> np.ndarray:
-    """Writes so long; begin and end of each call of `send`."""
+    """Writes for `seconds`; returns begin and end of each call of `send`."""
     period = writer.period or (writer.size * 8 / (writer.share * rate) if writer.share else 0)
     start = due = time.monotonic()
     times = []
@@ -144,7 +144,7 @@ def write(connection: socket.socket, writer: Writer, seconds: float, rate: float
         while missing:
             missing -= len(connection.recv(missing))
         if period and not bulk:
-            # Who is late does not catch up.
+            # A late writer does not catch up.
             due = max(due + period, time.monotonic())
             time.sleep(max(0, due - time.monotonic()))
     return np.array(times, np.int64)
@@ -153,7 +153,7 @@ def write(connection: socket.socket, writer: Writer, seconds: float, rate: float
 def send(
     host: str, writer: Writer, seconds: float, congestion: str, rate: float
 ) -> dict[str, object]:
-    """Sends as the writer does; what is to be in the file."""
+    """Sends as the writer does; returns the content of the file."""
     connection = socket.socket()
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, writer.no_delay)
@@ -164,7 +164,7 @@ def send(
     poller = threading.Thread(target=poll, args=(connection, over, polls))
     poller.start()
     times = write(connection, writer, seconds, rate)
-    # What is still queued takes its time; the other side is not waited for.
+    # The queued data may take a second more; the other side is not waited for.
     limit = time.monotonic() + 1
     while polls[-1][4] and time.monotonic() < limit:
         time.sleep(POLL_S)
@@ -175,7 +175,7 @@ def send(
 
 
 if __name__ == "__main__":
-    # Who wakes late because of other programs is limited by them, not as the writer says.
+    # A writer that other programs delay would be limited by them instead.
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     match sys.argv[1:]:
