@@ -1,8 +1,8 @@
-"""What each fast way of the parser gains: its CPU time without one, as a multiple of that with all.
+"""Gain of each fast path of the parser: CPU time without it, as a multiple of that with all.
 
 User plus system seconds of whole processes, page cache warm, alternating: the median of the ratios
-round by round. Also results/ablation.json. Fails where a way gains less than 10 % on every capture:
-such a way is not worth its code.
+round by round. Also writes results/ablation.json. Fails if a path gains less than 10 % on every
+capture: such a path is not worth its code.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from measure import alternate
 from programs import Program
 
 MEASURE = Path(__file__).parents[2] / "target/release/examples/measure"
-#: A way that gains less on every capture goes.
+#: A path that gains less on every capture is to go.
 WORTH = 1.10
-#: The program with all fast ways.
+#: The program with all fast paths.
 ALL = "all"
 
 
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def captures(scratch: Path, packets: int):
-    """One capture after the other, each with its title; an earlier one is gone then."""
+    """Yields captures one at a time, each with its title, and removes the previous one."""
     fewest, many, bursts, blocks = (
         scratch / f"{name}.pcap" for name in ("fewest", "many", "bulk", "ng")
     )
@@ -71,7 +71,7 @@ def captures(scratch: Path, packets: int):
 def ratios(
     capture: Path, ways: list[str], scratch: Path, rounds: int, seconds: float
 ) -> dict[str, float]:
-    """By fast way: CPU time without it, as a multiple of that with all."""
+    """Returns, by fast path, CPU time without it as a multiple of that with all."""
     base = [str(MEASURE), f"--folder={scratch / 'tables'}", str(capture)]
     programs = [Program(ALL, "", base)]
     programs += [Program(way, "", [*base, f"--without-fast={way}"]) for way in ways]

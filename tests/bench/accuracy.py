@@ -1,4 +1,4 @@
-"""How exact the emulator is, beside rattan and netem where they are there, test by test.
+"""Accuracy of the emulator, compared with rattan and netem where available, test by test.
 
     python tests/bench/accuracy.py [--quick] [--only WORD...] [--rattan PROGRAM] [--output FILE]
 
@@ -7,14 +7,14 @@ round trip beyond that of a bridge in the emulator's place (medians), p99 - p50 
 rate within 0.1 % (1 % at 1 Gbit/s), jitter's standard deviation within 3 % and its law by
 Kolmogorov and Smirnov at 1 %, losses within the binomial 99 % interval, no frame unexplained,
 1 Gbit/s of TCP.
-Links of 500 Mbit/s and more are steered, and the emulator bound, as in a run of the testbed. What
-is not passed while the machine withheld a core for more than half a millisecond, even from a
-real-time process, is measured again, up to three times. Of round trips a second p99 - p50 is told
-then: of those under way while no core was withheld; and of jitter a second spread and distance: of
-datagrams that came in and went out while none was. What a bridge alone has is told first.
-Exit code 1 when flowsweep-wan fails one of them. With --only (RTT, rate, jitter, loss, TCP,
-conservation: each takes less than a minute for one emulator) the rows measured anew replace those
-of the same tests in the file; the others stay, each with the time of its measurement.
+Links of 500 Mbit/s and more are steered, and the emulator is bound to a core, as in a run of the
+testbed. A failed test is repeated up to twice if the machine withheld a core for more than half a
+millisecond, even from a real-time process. For round trips, a second p99 - p50 covers those in
+transit while no core was withheld; for jitter, a second spread and distance covers datagrams that
+entered and left while none was. The values of a bridge alone are printed first.
+Exit code 1 if flowsweep-wan fails a test. With --only (RTT, rate, jitter, loss, TCP,
+conservation: each takes less than a minute for one emulator), new rows replace those of the same
+tests in the file, and the others stay, each with the time of its measurement.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from accuracy_beds import (
 from accuracy_tests import MS, US, Test, Witness, bare, plan
 
 TRIES = 3
-# Other programs do not keep a core from a real-time process that long; other such processes, or a
-# virtual machine's host, do.
+# Other programs do not keep a core from a real-time process that long; other real-time processes
+# or the host of a virtual machine do.
 WITHHELD_NS = MS // 2
 
 
@@ -65,7 +65,7 @@ class Row:
 
 
 def measure(tests: list[Test], emulators: list[Any]) -> list[Row]:
-    """Test by test on all emulators, so that a noisy moment hits all alike."""
+    """Measures test by test on all emulators, so that a noisy moment affects all of them."""
     rows = []
     for test in tests:
         for emulator in emulators:
@@ -76,7 +76,7 @@ def measure(tests: list[Test], emulators: list[Any]) -> list[Row]:
 
 
 def undisturbed(test: Test, emulator: Any) -> list[Row]:
-    """What an emulator did not pass while the machine withheld its cores is measured again."""
+    """Repeats the test if it failed while the machine withheld a core."""
     for _ in range(TRIES):
         with Witness() as witness:
             rows = list(results(test, emulator))
@@ -89,7 +89,7 @@ def undisturbed(test: Test, emulator: Any) -> list[Row]:
 
 
 def results(test: Test, emulator: Any) -> Iterator[Row]:
-    """One try, whatever comes of it."""
+    """Yields the rows of one try; an error becomes a row."""
     try:
         for what, value, unit, limit, passed in test.run(emulator):
             yield Row(f"{test.name}: {what}", emulator.name, value, unit, limit, passed)
@@ -105,7 +105,7 @@ def named(test: Test, words: list[str]) -> bool:
 
 
 def kept_rows(file: Path, words: list[str]) -> list[dict[str, Any]]:
-    """Rows of an earlier measurement that this one did not repeat."""
+    """Returns rows of an earlier measurement that this one did not repeat."""
     if words == [""] or not file.exists():
         return []
     earlier = json.loads(file.read_text())["rows"]
@@ -133,7 +133,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.rattan:
         os.environ[ENVIRONMENT_RATTAN] = options.rattan
-    # An end from outside must take the namespaces down too.
+    # SIGTERM must take the namespaces down, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     default = Path(sys.executable).parent / "flowsweep-wan"
     laboratories = Laboratories(Path(os.environ.get("FLOWSWEEP_WAN", default)))

@@ -1,8 +1,8 @@
-"""Three emulators behind one description of a link: flowsweep-wan, rattan, netem.
+"""Three emulators with one description of a link: flowsweep-wan, rattan, netem.
 
-A bed is two places, west and east, with the emulator between; a link that an emulator cannot
-give raises `CannotError`. Rates are of the line, with Ethernet's 24 bytes per frame beyond header
-and data.
+A bed has two places, west and east, with the emulator between them; `CannotError` means that an
+emulator cannot provide a link. Rates are those of the line, with Ethernet's 24 bytes per frame in
+addition to header and data.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ ENVIRONMENT_RATTAN = "RATTAN"
 
 
 class CannotError(Exception):
-    """The emulator has no such thing, or is not there."""
+    """The emulator lacks this feature, or is not available."""
 
 
 @dataclass
 class Link:
-    """Both directions of a link; what is None is not emulated."""
+    """Both directions of a link; None means not emulated."""
 
     delay_ns: int = 0
     rate_bit_s: float | None = None
@@ -54,7 +54,7 @@ class Bed:
 
     inside: Callable[[str, list[str]], list[str]]
     address: str
-    # Filled when the bed is closed, where the emulator counts.
+    # Filled when the bed is closed, if the emulator has counters.
     counters: dict[str, Any] = field(default_factory=dict)
 
     def start(self, place: str, *words: object) -> subprocess.Popen[str]:
@@ -76,7 +76,7 @@ class Bed:
 
 
 def outcome(process: subprocess.Popen[str]) -> Any:
-    """What a probe found."""
+    """Returns the result of a probe."""
     out, error = process.communicate(timeout=90)
     if process.returncode != 0:
         raise RuntimeError(f"{process.args}: {error}")
@@ -98,14 +98,14 @@ class Laboratories:
             for name in ("rmem", "wmem"):
                 self.laboratory.run(place, "sysctl", "-qw", f"net.ipv4.tcp_{name}={buffers}")
         for number, (place, other) in enumerate((("east", "west"), ("west", "east")), start=1):
-            # No ARP: a lost one would cost a second.
+            # No ARP, because a lost request would cost a second.
             neighbour = ("neigh", "replace", f"10.77.{number}.1", "lladdr", mac[other])
             self.laboratory.run(place, "ip", *neighbour, "dev", "exp0", "nud", "permanent")
-        # The hub's own network in /sys; `ip netns exec` does so for the places.
+        # /sys shows the hub's own network; `ip netns exec` does the same for the places.
         self.laboratory.run("hub", "mount", "-t", "sysfs", "sysfs", "/sys")
 
     def steer(self, steering: Steering | None) -> None:
-        """Where frames are received, as in a run of the testbed."""
+        """Steers the reception of frames as in a run of the testbed."""
         mask = "0" if steering is None else steering.mask
         ends = [("west", "exp0"), ("east", "exp0"), ("hub", "up-west"), ("hub", "up-east")]
         for place, interface in ends:
@@ -113,7 +113,7 @@ class Laboratories:
 
     @contextlib.contextmanager
     def bare(self) -> Iterator[Bed]:
-        """The path without an emulator: a bridge in its place."""
+        """Yields the path with a bridge in place of the emulator."""
         self.steer(None)
         run = self.laboratory.run
         run("hub", "ip", "link", "add", "br0", "type", "bridge", "mcast_snooping", "0")
@@ -154,7 +154,7 @@ class FlowsweepWan:
         with self.laboratories.laboratory.wan(top=top, **keys) as emulator:
             if steering is not None:
                 steering.place(emulator.pid)
-            # The neighbour is known for ever, so the switch must learn it from a frame.
+            # The neighbour entry is permanent, so the switch must learn the port from a frame.
             subprocess.run(
                 bed.inside("east", ["ping", "-qc1", "-W1", "10.77.1.1"]),
                 stdout=subprocess.DEVNULL,
@@ -190,7 +190,7 @@ class Netem:
             words += ["loss", f"{link.loss * 100}%"]
         if link.rate_bit_s:
             words += ["rate", f"{link.rate_bit_s:.0f}bit", OVERHEAD_BYTES]
-        # The limit holds frames in flight too.
+        # The limit includes frames in flight.
         in_flight = (link.rate_bit_s or 1e10) * link.delay_ns / 8e9 / 60
         words += ["limit", max(1_000, round(2 * in_flight), (link.queue_bytes or 0) // 1_514)]
         run = self.laboratories.laboratory.run
@@ -203,7 +203,7 @@ class Netem:
 
 
 class Rattan:
-    """The emulator of that name, in namespaces that it makes itself."""
+    """The emulator of that name, in namespaces of its own."""
 
     name = "rattan"
 
@@ -228,7 +228,7 @@ class Rattan:
                     f"#!/bin/sh\nip link set lo up\necho $$ > {path}/{side}.pid\nexec sleep 600\n"
                 )
                 script.chmod(0o755)
-            # Real-time priority, which flowsweep-wan asks for by itself.
+            # Real-time priority; flowsweep-wan requests it itself.
             command = ["chrt", "--fifo", "50", self.program]
             command += ["run", "--config", str(path / "link.toml")]
             command += ["--left", str(path / "left"), "--right", str(path / "right")]
@@ -290,7 +290,7 @@ class Rattan:
 
 
 def rattan_config(link: Link) -> str:
-    """The same cells in each direction: rate, delay, loss."""
+    """Returns a configuration with the same cells in each direction: rate, delay, loss."""
     lines = ["[env]", 'mode = "Isolated"', "left_veth_count = 1", "right_veth_count = 1"]
     links = []
     for way, ends in (("up", ("left", "right")), ("down", ("right", "left"))):

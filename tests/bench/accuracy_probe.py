@@ -1,12 +1,12 @@
 """Measures a path from inside a namespace; each result is one line of JSON.
 
-rtt ADDRESS PER_SECOND COUNT        ICMP echoes: when sent, and round-trip time by kernel stamp, ns
+rtt ADDRESS PER_SECOND COUNT        ICMP echoes: time sent, and RTT by kernel timestamp, ns
 stream ADDRESS PER_SECOND COUNT     numbered, stamped datagrams; prints how many were sent
-sink SILENCE_S                      receives them: number, time sent, time of arrival, frame bytes
+sink SILENCE_S                      receives them: number, time sent, arrival time, frame bytes
 sink-sizes SILENCE_S                receives any datagrams: frames after the first, and the time
 flood ADDRESS BIT_PER_S SECONDS FRAME_BYTES
-count SECONDS                       frames and bytes that came in meanwhile, and the time, ns
-discard SECONDS                     takes datagrams and drops them
+count SECONDS                       frames and bytes received meanwhile, and the time, ns
+discard SECONDS                     receives datagrams and drops them
 witness CORE                        until its input ends: when a core was withheld, and how long, ns
 """
 
@@ -30,10 +30,10 @@ SO_RCVBUFFORCE = 33
 SOL_UDP = 17
 UDP_SEGMENT = 103
 ICMP_ECHO = 8
-# The witness is one step below the emulators, which have 50: it waits for them, they not for it.
+# The witness is one step below the emulators' 50: it waits for them, and they never for it.
 PRIORITIES = {"rtt": 20, "stream": 20, "witness": 49}
 WITNESS_GAP_NS = 1_000_000
-# No emulator keeps a core that long.
+# No emulator occupies a core that long.
 WITNESS_LATE_NS = 250_000
 STAMP = struct.Struct("!QQ")
 
@@ -65,7 +65,7 @@ def rtt(address: str, per_second: float, count: int) -> list[tuple[int, int]]:
     sent = 0
     gap = 1 / per_second
     start = time.monotonic()
-    # What has not come back a second after the last one is lost.
+    # An echo is lost if it has not returned a second after the last one was sent.
     while (now := time.monotonic() - start) < count * gap + 1 and len(times) < count:
         if sent < count and now >= sent * gap:
             stamp = STAMP.pack(sent, time.time_ns())
@@ -125,7 +125,7 @@ def take(silence: float) -> list[tuple[bytes, int]]:
 
 
 def flood(address: str, rate: float, seconds: float, frame_bytes: int) -> int:
-    """Several datagrams per call where frames are full: one call each would be too slow."""
+    """Sends several full datagrams per call, because one call each would be too slow."""
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     payload = frame_bytes - HEADERS
@@ -173,9 +173,9 @@ def discard(seconds: float) -> None:
 
 
 def witness(core: int) -> list[tuple[int, int, int]]:
-    """What the machine withholds from whoever has real-time priority on this core.
+    """Returns when the machine withheld this core from a process with real-time priority.
 
-    Each from the last waking in time to the one that was late, and how late.
+    Each entry has the last wake-up in time, the late one, and how late it was.
     """
     os.sched_setaffinity(0, {core})
     withheld = []
@@ -192,7 +192,7 @@ def witness(core: int) -> list[tuple[int, int, int]]:
 def main() -> None:
     what, *words = sys.argv[1:]
     if what in PRIORITIES:
-        # What is measured is the path, not how long this program waits for a processor.
+        # The path is measured, not the time that this program waits for a core.
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITIES[what]))
     address = words[0] if what in ("rtt", "stream", "flood") else ""

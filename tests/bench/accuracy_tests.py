@@ -1,4 +1,4 @@
-"""What is measured of an emulator, and how long the machine withheld its cores meanwhile."""
+"""Measurements of an emulator, and how long the machine withheld its cores meanwhile."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Any, Self
 from accuracy_beds import OVERHEAD_BYTES, Bed, CannotError, Link, outcome
 
 US, MS = 1_000, 1_000_000
-# What waited while a core was withheld has gone out that long after it came back.
+# Packets that waited for a withheld core have left this long after it came back.
 HANDLING_NS = 500 * US
 KS_COUNT = 10_000
 
 
 class Witness:
-    """On each core a sleeper with real-time priority: when the core was withheld from it."""
+    """A real-time sleeper on each core that records when the core was withheld."""
 
     def __enter__(self) -> Self:
         script = Path(__file__).with_name("accuracy_probe.py")
@@ -48,11 +48,11 @@ class Witness:
 
     @property
     def late_ns(self) -> int:
-        """The latest waking of all."""
+        """The latest wake-up of all."""
         return max((late for _, _, late in self._found), default=0)
 
     def withheld(self, begin_ns: int, end_ns: int) -> bool:
-        """Whether some core was withheld between two times of the wall clock."""
+        """Returns whether some core was withheld between two wall-clock times."""
         return any(begin < end_ns and begin_ns < end for begin, end, _ in self._found)
 
 
@@ -82,18 +82,18 @@ def delay(rtt_ns: int, count: int) -> Test:
 
 
 def spread(times: list[int]) -> int:
-    """From the median to the 99th percentile."""
+    """Returns the difference between the 99th percentile and the median."""
     times = sorted(times)
     return times[int(0.99 * len(times))] - times[len(times) // 2]
 
 
 def undisturbed_times(echoes: list[tuple[int, int]], witness: Witness) -> list[int]:
-    """Times of the echoes that travelled while no core was withheld: the emulator's own part."""
+    """Returns the RTTs of echoes in transit while no core was withheld: the emulator's own part."""
     return [ns for begin, ns in echoes if not witness.withheld(begin, begin + ns)]
 
 
 def bare(bed: Bed, count: int) -> tuple[int, int]:
-    """The round trip of a bridge in the emulator's place, ns: its median, and p99 - p50."""
+    """Returns median and p99 - p50 of the RTT with a bridge in place of the emulator, in ns."""
     with Witness() as witness:
         echoes = round_trips(bed, count)
     times = [ns for _, ns in echoes]
@@ -109,7 +109,7 @@ def bare(bed: Bed, count: int) -> tuple[int, int]:
 
 
 def round_trips(bed: Bed, count: int) -> list[tuple[int, int]]:
-    """When each echo was sent, and how long it took, ns."""
+    """Returns when each echo was sent, and its RTT in ns."""
     echoes: list[tuple[int, int]] = bed.result("west", "rtt", bed.address, 200, count)
     if len(echoes) < count:
         raise RuntimeError(f"{count - len(echoes)} of {count} echoes did not come back")
@@ -122,7 +122,7 @@ def rate(bit_s: float, frame_bytes: int, seconds: float) -> Test:
         with emulator.bed(link) as bed:
             fast = bit_s > 20e6
             found = counted_rate if fast else stamped_rate
-            # Twice what the link takes; a third more where that is beyond what a core can send.
+            # Twice the link's rate, or a third more if one core cannot send that much.
             offered = (1.33 if bit_s >= 1e9 else 2) * bit_s
             measured = found(bed, offered, seconds, frame_bytes)
         error = measured / bit_s - 1
@@ -133,7 +133,7 @@ def rate(bit_s: float, frame_bytes: int, seconds: float) -> Test:
 
 
 def counted_rate(bed: Bed, offered: float, seconds: float, frame_bytes: int) -> float:
-    """By the counters of the far interface, between two readings in mid-flood."""
+    """Returns the rate from the far interface's counters, between two readings in mid-flood."""
     bin_ = bed.probe("east", "discard", seconds + 2)
     sender = bed.probe("west", "flood", bed.address, offered, seconds + 1, frame_bytes)
     time.sleep(0.6)
@@ -146,7 +146,7 @@ def counted_rate(bed: Bed, offered: float, seconds: float, frame_bytes: int) -> 
 
 
 def stamped_rate(bed: Bed, offered: float, seconds: float, frame_bytes: int) -> float:
-    """From the first to the last datagram by kernel stamps."""
+    """Returns the rate from the kernel timestamps of the first and the last datagram."""
     sink = bed.probe("east", "sink-sizes", 1)
     outcome(bed.probe("west", "flood", bed.address, offered, seconds, frame_bytes))
     found = outcome(sink)
@@ -174,9 +174,9 @@ def jitter(law: str, count: int) -> Test:
 def follows(
     law: str, times: list[tuple[int, int]], middle_ns: float, std_ns: float
 ) -> Iterator[tuple[str, float, str, str, bool | None]]:
-    """How delays (sent, arrived) beyond the middle follow a law: their spread, and Kolmogorov.
+    """Yields how well delays (sent, arrived) follow a law: spread, and Kolmogorov-Smirnov distance.
 
-    The latter of the first alone: of very many it would find the microseconds of the path.
+    The distance uses the first KS_COUNT: with very many, microseconds of the path would show.
     """
     delays = [(arrived - sent - middle_ns) / std_ns for sent, arrived in times]
     error = statistics.pstdev(delays) - 1
@@ -192,9 +192,9 @@ def follows(
 
 
 def while_withheld(sent: int, arrived: int, witness: Witness) -> bool:
-    """Whether a core was withheld when a datagram was taken in or given out.
+    """Returns whether a core was withheld when a datagram entered or left the emulator.
 
-    Not in between: long delays would be left out more often than short ones.
+    The time in between is ignored: it would exclude long delays more often than short ones.
     """
     return witness.withheld(sent, sent + HANDLING_NS) or witness.withheld(
         arrived - HANDLING_NS, arrived
@@ -204,7 +204,7 @@ def while_withheld(sent: int, arrived: int, witness: Witness) -> bool:
 def one_way(
     emulator: Any, link: Link, count: int, per_second: int = 2_000
 ) -> list[tuple[int, int]]:
-    """When each datagram was sent and arrived, by the wall clock."""
+    """Returns the wall-clock times at which each datagram was sent and arrived."""
     with emulator.bed(link) as bed:
         sink = bed.probe("east", "sink", 1)
         bed.result("west", "stream", bed.address, per_second, count)
@@ -215,7 +215,7 @@ def one_way(
 
 
 def cumulative(law: str, x: float) -> float:
-    """The law's distribution function at x standard deviations from the mean."""
+    """Returns the law's CDF at x standard deviations from the mean."""
     if law == "uniform":
         return min(1.0, max(0.0, x / math.sqrt(12) + 0.5))
     if law == "normal":
@@ -300,8 +300,8 @@ def plan(quick: bool) -> list[Test]:
     tests += [rate(*values) for values in rates]
     laws = [("normal", many)]
     if not quick:
-        # Pareto's tail is long (kurtosis 29): the spread of 10,000 varies by 2.7 % (one sigma),
-        # that of these by 1.1 %.
+        # Pareto's tail is long (kurtosis 29): the spread of 10,000 varies by 2.7 % (one sigma), of
+        # 60,000 by 1.1 %.
         laws += [("uniform", many), ("pareto", 60_000)]
     tests += [jitter(law, count) for law, count in laws]
     probabilities = (0.01,) if quick else (0.001, 0.01, 0.1)

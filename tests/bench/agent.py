@@ -1,18 +1,18 @@
-"""Capture agents side by side on a virtual cable: highest rate without loss, and CPU for a packet.
+"""Capture agents compared on a virtual cable: highest rate without loss, and CPU per packet.
 
-The load is capture/agent/examples/blast.rs: equal frames by sendmmsg(2) on a packet socket, from
-`near` to `far` in a network namespace of its own. All agents keep 128 bytes of each packet, write
-plain pcap files to memory and have a ring of the same size. Frames of 64 and 1518 bytes with FCS.
+capture/agent/examples/blast.rs generates the load: equal frames by sendmmsg(2) on a packet socket,
+from `near` to `far` in a network namespace. All agents keep 128 bytes of each packet, write plain
+pcap files to memory and have rings of the same size. Frames have 64 and 1518 bytes with FCS.
 
-* Sharing: sender and agent share one core and the sender goes first (the agent is `nice 19`), as
-  where a network card's interrupts take the core from the program that reads the ring. The rate
-  rises until packets are missing: the most that the core can both receive and record.
-* Apart: the agent has a core of its own, and all get the same load. Shows CPU time per packet.
+* Sharing: sender and agent share one core and the sender has priority (the agent is `nice 19`), as
+  when a network card's interrupts take the core from the program that reads the ring. The rate
+  rises until packets are lost: the highest rate that the core can both receive and record.
+* Apart: the agent has its own core, and all agents get the same load. Shows CPU time per packet.
 
-A rate is held when nothing was dropped, the file has every packet, and the sender could send what
-was asked: by one trial at the coarse steps, by two of at most three at the fine ones. Where no fine
-step was held, the rate rests on one trial; `points` in the JSON has them all. sent = written +
-dropped is checked for every point.
+A rate is held if nothing was dropped, the file has every packet, and the sender reached the rate:
+in one trial at coarse steps, in two of at most three at fine steps. If no fine step was held, the
+rate rests on one trial; `points` in the JSON has all of them. Each point is checked for
+sent = written + dropped.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ SNAPLEN = 128
 FCS_BYTES = 4
 RECORD_HEADER_BYTES, FILE_HEADER_BYTES = 16, 24
 SIZES = (60, 1514)  # without FCS
-# Rates rise by coarse steps until one is not held, then by fine ones from the last that was.
+# Rates rise in coarse steps until one is not held, then in fine ones from the last held rate.
 FIRST_RATE, COARSE, FINE = 120_000, 1.3, 1.06
-# A sender that gets less than this share of its plan onto the cable has reached its own limit.
+# A sender below this share of its planned rate has reached its own limit.
 REACHED = 0.98
-# Short where a rate is looked for: what the ring holds at the end has not been kept up with.
+# Small for the rate search, because a backlog left in the ring does not show as loss.
 RING_MIB = {"sharing": 4, "apart": 64}
-# tcpdump's ring hands a part-filled block over after a second, and it ends without looking.
+# The kernel hands a partly filled block to tcpdump after a second, and tcpdump ignores it at exit.
 SETTLE_S = {"tcpdump": 1.2}
 OTHERS_SETTLE_S = 0.3
 CABLE = """
@@ -93,7 +93,7 @@ class Point:
 
 
 class Bench:
-    """A cable, the programs at its far end, the sender at the near one."""
+    """A cable, the programs at its far end, and the sender at the near one."""
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self.options = options
@@ -120,7 +120,7 @@ class Bench:
         self.holder.wait()
 
     def programs(self, mib: int = 1) -> dict[str, list[str]]:
-        """The commands; with the same ring, in kibibytes, mebibytes or as a size."""
+        """Returns the commands with equal rings, in the unit that each one takes."""
         file = str(self.folder / "a.pcap")
         found = {
             "flowsweep-capture": [
@@ -139,7 +139,7 @@ class Bench:
 
     @contextlib.contextmanager
     def capturing(self, command: list[str], prefix: list[str]) -> Iterator[Captured]:
-        """The program while it captures; ended by SIGINT, when its ring had time to run empty."""
+        """Runs the program for a capture; SIGINT ends it after its ring had time to drain."""
         with (self.folder.parent / "log").open("w+b") as log:
             process = subprocess.Popen(
                 [*self.enter, *prefix, *command], stdout=subprocess.DEVNULL, stderr=log
@@ -160,12 +160,12 @@ class Bench:
             captured.cpu_s = usage.ru_utime + usage.ru_stime
 
     def inside(self, script: str) -> str:
-        """What a shell script prints inside."""
+        """Runs a shell script in the namespaces and returns its output."""
         command = [*self.enter, "sh", "-ec", script]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def wait_for_capture(self) -> None:
-        """Until a packet socket is bound to the far end and the file is begun."""
+        """Waits until a packet socket is bound to the far end and the file has been created."""
         pattern = f"{self.folder}/a.pcap*"
         end = time.monotonic() + 10
         while time.monotonic() < end:
@@ -177,7 +177,7 @@ class Bench:
         raise RuntimeError((self.folder.parent / "log").read_text())
 
     def measure(self, program: str, size: int, layout: str, rate: float) -> Point:
-        """One load for one program; 0 packets/s is all that the sender can."""
+        """Measures one program at one load; 0 packets/s means as fast as the sender can."""
         sender_core, own_core = self.options.cores
         core = sender_core if layout == "sharing" else own_core
         prefix = ["taskset", "-c", str(core)]
@@ -209,7 +209,7 @@ class Bench:
         return point
 
     def is_held(self, program: str, size: int, rate: float, times: int) -> bool:
-        """True when the rate was held so often, before it was missed as often."""
+        """Returns whether the rate was held this often before it was missed as often."""
         held = missed = 0
         while max(held, missed) < times:
             if self.measure(program, size, "sharing", rate).is_held:
@@ -219,7 +219,7 @@ class Bench:
         return held > missed
 
     def highest(self, size: int) -> dict[str, float]:
-        """The highest rate that each program holds while it shares the sender's core."""
+        """Returns the highest rate that each program holds while it shares the sender's core."""
         held = dict.fromkeys(self.programs(), 0.0)
         for step, times in ((COARSE, 1), (FINE, 2)):
             rates = {name: rate * step if rate else FIRST_RATE for name, rate in held.items()}
@@ -234,13 +234,13 @@ class Bench:
 
 @dataclass
 class Captured:
-    """What a program said and used."""
+    """A program's messages and CPU time."""
 
     log: str = ""
     cpu_s: float = 0.0
 
     def dropped(self) -> int:
-        """Packets that it says the kernel dropped, by each program's own words."""
+        """Returns the packets that the program reports as dropped by the kernel."""
         for pattern in (
             r"(\d+) dropped by the kernel",
             r"(\d+) packets? dropped by kernel",
@@ -296,7 +296,7 @@ def main() -> None:
 
 
 def compare(bench: Bench, size: int) -> list[dict]:
-    """All programs with frames of one size, alternating."""
+    """Measures all programs with frames of one size, alternating."""
     programs = list(bench.programs())
     missing = {"flowsweep-capture", "tcpdump", "dumpcap"} - set(programs)
     highest = {}

@@ -1,4 +1,4 @@
-"""Generated captures for the benchmark: TCP connections, in many files or of two hosts, a flood."""
+"""Generates captures for the benchmark: TCP connections, in many files or of two hosts, a flood."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SERVER = 0x0A800001
 #: Connections of one client address: ports from 1024 on.
 PORTS = 50_000
 
-#: A record with all headers of a frame, and nothing of its payload.
+#: A record with all headers of a frame and no payload.
 RECORD = np.dtype(
     [
         ("seconds", "<u4"),
@@ -52,7 +52,7 @@ RECORD = np.dtype(
 
 
 def _records(first: int, count: int) -> np.ndarray:
-    """`count` records from number `first` on, 1 µs apart, with what all have in common."""
+    """Returns `count` records from number `first` on, 1 µs apart, with their common fields."""
     out = np.zeros(count, RECORD)
     time = START_NS + 1000 * np.arange(first, first + count, dtype=np.int64)
     out["seconds"], out["nanoseconds"] = time // 10**9, time % 10**9
@@ -60,19 +60,19 @@ def _records(first: int, count: int) -> np.ndarray:
     out["ethernet"] = bytes.fromhex("020000000002020000000001")
     out["ethertype"], out["version"], out["ttl"], out["protocol"] = 0x0800, 0x45, 64, 6
     out["offset"], out["window"] = 0x80, 65535
-    # As hosts number their datagrams: one that were the same twice would be a copy (RFC 6864).
+    # Hosts number datagrams like this; two equal ones would be copies (RFC 6864).
     out["identification"] = 1 + np.arange(first, first + count) % 65535
     out["padding"], out["timestamp_option"] = b"\x01\x01", b"\x08\x0a"
     return out
 
 
 def _exchange(out: np.ndarray, connection: np.ndarray, number: np.ndarray) -> None:
-    """A handshake, then two full segments of the client for each ACK of the server.
+    """Fills in a handshake, then two full segments of the client for each ACK of the server.
 
     Args:
-        out: Records, which are made the packets with
-        connection: this number of their connection, and
-        number: this number of the packet within it.
+        out: The records to fill.
+        connection: The number of each record's connection.
+        number: The number of each record within its connection.
     """
     step = np.maximum(number - 3, 0)
     is_data = (number >= 3) & (step % 3 < 2)
@@ -95,10 +95,10 @@ def _exchange(out: np.ndarray, connection: np.ndarray, number: np.ndarray) -> No
 
 
 def write_interleaved(path: Path, packets: int, connections: int, seed: int = 1) -> None:
-    """A nanosecond pcap with all headers: connections in random interleaving.
+    """Writes a nanosecond pcap with all headers: connections in random interleaving.
 
     Each connection is a handshake (SYN, SYN-ACK, ACK), then two full segments from the
-    client for each ACK of the server, at 1 µs from packet to packet.
+    client for each ACK of the server, with 1 µs between packets.
     """
     random = np.random.default_rng(seed)
     connection = random.integers(0, connections, packets, dtype=np.uint32)
@@ -118,7 +118,7 @@ def write_interleaved(path: Path, packets: int, connections: int, seed: int = 1)
 
 
 def write_long(path: Path, packets: int, connections: int) -> None:
-    """As `write_interleaved`, but in turns, and of any size: at most so many are in memory."""
+    """Like `write_interleaved`, but in turns and of any size: keeps a million packets in memory."""
     step = 1_000_000
     with path.open("wb") as file:
         file.write(FILE_HEADER.tobytes())
@@ -130,7 +130,7 @@ def write_long(path: Path, packets: int, connections: int) -> None:
 
 
 def write_bursts(path: Path, packets: int, connections: int, seed: int = 3) -> None:
-    """Bulk transfers: a dozen or more full segments in a row, then half as many ACKs."""
+    """Writes bulk transfers: a dozen or more full segments in a row, then half as many ACKs."""
     random = np.random.default_rng(seed)
     lengths = random.integers(12, 48, packets // 12)
     turns = random.integers(0, connections, len(lengths))
@@ -167,10 +167,10 @@ def write_bursts(path: Path, packets: int, connections: int, seed: int = 3) -> N
 
 
 def split_by_host(path: Path, delay_ns: int = 5_000_000) -> None:
-    """Writes what the clients and what the server record of `path`: clients.pcap, server.pcap.
+    """Writes what the clients and the server record of `path` to clients.pcap and server.pcap.
 
-    This module wrote `path`. Each packet arrives `delay_ns` after it was sent; no packet is lost
-    or overtaken. Both files are in the order of their times.
+    `path` comes from this module. Each packet arrives `delay_ns` after it was sent; none is lost or
+    overtaken. Both files are in time order.
     """
     content = np.fromfile(path, RECORD, offset=FILE_HEADER.nbytes)
     is_sent_by_server = content["source"] == SERVER
@@ -186,7 +186,7 @@ def split_by_host(path: Path, delay_ns: int = 5_000_000) -> None:
 
 
 def as_pcapng(path: Path, to: Path) -> None:
-    """The packets of `path`, which this module wrote, as pcapng blocks without options."""
+    """Writes the packets of `path`, a file of this module, as pcapng blocks without options."""
     content = np.fromfile(path, RECORD, offset=FILE_HEADER.nbytes)
     room = -(-HEADER_BYTES // 4) * 4
     block = np.dtype(
@@ -210,7 +210,7 @@ def as_pcapng(path: Path, to: Path) -> None:
 
 
 def write_flood(path: Path, packets: int) -> None:
-    """SYNs to one server, each from another address or port: every packet is a connection."""
+    """Writes SYNs to one server, each from another address or port: a connection per packet."""
     step = 1_000_000
     with path.open("wb") as file:
         file.write(FILE_HEADER.tobytes())
@@ -218,7 +218,7 @@ def write_flood(path: Path, packets: int) -> None:
             number = np.arange(first, min(first + step, packets), dtype=np.int64)
             out = _records(first, len(number))
             out["length"], out["ip_length"] = HEADER_BYTES, HEADER_BYTES - 14
-            # An odd factor reorders 24 bits: no two numbers become the same address and port.
+            # An odd factor permutes 24 bits: no two numbers get the same address and port.
             out["source"] = 0x0B000000 + number * 0x9E3779B1 % (1 << 24)
             out["source_port"] = 1024 + number // (1 << 24)
             out["destination"], out["destination_port"] = SERVER, 443
@@ -228,7 +228,7 @@ def write_flood(path: Path, packets: int) -> None:
 
 
 def deal_out(path: Path, files: int, seed: int = 2) -> None:
-    """The packets of `path`, which this module wrote, to <name>-000.pcap and so on, at random."""
+    """Deals the packets of `path`, a file of this module, randomly to <name>-000.pcap and so on."""
     content = np.fromfile(path, RECORD, offset=FILE_HEADER.nbytes)
     turns = np.random.default_rng(seed).integers(0, files, len(content))
     for number in range(files):
@@ -238,7 +238,7 @@ def deal_out(path: Path, files: int, seed: int = 2) -> None:
 
 
 if __name__ == "__main__":
-    # A program of its own: what numpy needs would count as peak memory of what starts later.
+    # In its own process: otherwise numpy's memory would count in the peak of later programs.
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("packets", type=int)

@@ -1,13 +1,13 @@
-"""Time and peak memory against packets, connections and runs: a straight line through each.
+"""Time and peak memory by packets, connections and runs, each with a fitted line.
 
     python tests/bench/growth.py [--large SIZE] [--folder FOLDER] [--output FILE]
 
 `flowsweep parse` of generated captures (headers alone, 82 bytes a packet, page cache warm), and
-`ingest` of every run with `runs` and `report` behind it, of the runs of the kept demo under further
-names. Each figure is the median of 3 starts; of runs one, since the first report of an experiment
-makes what later ones keep. `off` is how far the points lie from the line at most, as a share of the
-largest one. With --large, one capture of that size, which is removed again, and one of a tenth of
-it: the memory that both take.
+`ingest` of every run followed by `runs` and `report`, for the runs of the kept demo under more
+names. Each figure is the median of 3 starts, but of one for runs, as the first report of an
+experiment computes results that later ones reuse. `off` is the largest distance of a point from
+the line, as a share of the largest value. With --large, a capture of that size and one of a tenth
+of it are parsed and removed: the memory that both take.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from queries import PROGRAM
 HERE = Path(__file__).parent
 DEMO = HERE.parents[1] / "workflows" / "experiments" / "captured" / "demo" / "runs"
 ROUNDS = 3
-#: Bytes of a record of the generated captures.
+#: Bytes per record in the generated captures.
 RECORD_BYTES = 82
 MILLION = 1_000_000
 PACKETS = (1, 2, 4, 8)
@@ -40,7 +40,7 @@ RUNS = (16, 32, 64, 96)
 
 @dataclass(frozen=True)
 class Point:
-    """One size, and what it took: seconds by the clock and of the cores, MB."""
+    """One size, and its cost: wall-clock and CPU seconds, MB."""
 
     size: float
     wall_s: float
@@ -116,7 +116,7 @@ def by_runs(scratch: Path) -> Iterator[Point]:
 
 
 def large(scratch: Path, size: int) -> list[Point]:
-    """A tenth of the size, and the size; each is removed before the next one is made."""
+    """Measures a tenth of the size, and the size; removes each before writing the next."""
     found = []
     for capture_bytes in (size // 10, size):
         capture = scratch / "large.pcap"

@@ -1,7 +1,7 @@
-"""Experiments of thousands of runs as tables, made within seconds: for time and memory of queries.
+"""Tables of experiments with thousands of runs, generated within seconds, to measure queries.
 
-Each point of the sweep has one template, written once; its repetitions are hard links to it, since
-run and host stand in the folders of a file alone. 10,000 runs hold 200 million bins.
+Each point of the sweep has one template, written once; its repetitions are hard links to it, as
+only a file's folders name run and host. 10,000 runs contain 200 million bins.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ HOSTS = (("pc1", "west", "10.77.1.1"), ("pc3", "east", "10.77.2.1"))
 
 @dataclass(frozen=True)
 class Size:
-    """How much a run holds.
+    """The contents of a run.
 
     Attributes:
-        bins: Of 10 ms, that the run is long; each of two hosts has a row of each direction.
-        connections: Between the two hosts.
-        messages: Of each direction, over all connections.
+        bins: Length of the run in bins of 10 ms; each of two hosts has a row per direction.
+        connections: Connections between the two hosts.
+        messages: Messages in each direction, over all connections.
     """
 
     bins: int = 5_000
@@ -42,19 +42,19 @@ class Size:
 
 
 def make(directory: Path, runs: int, size: Size | None = None) -> Path:
-    """Writes `directory`/tables, with so many runs, in place of what was there.
+    """Writes `directory`/tables with `runs` runs, replacing earlier contents.
 
     Args:
-        directory: Becomes results/<experiment>.
+        directory: Takes the place of results/<experiment>.
         runs: Number of runs: three at each point, more where there are 100 points.
-        size: Of a run.
+        size: The contents of each run.
     """
     size = size or Size()
     shutil.rmtree(directory, ignore_errors=True)
     tables = directory / "tables"
     grid = [(rtt, rate) for rtt in RTTS_MS for rate in RATES_MBIT_S]
     points = min(len(grid), max(1, runs // REPETITIONS))
-    # Few points still lie on both lines through the baseline.
+    # The nearest points come first, so that even a few lie on both lines through the baseline.
     grid = sorted(grid, key=_distance)[:points]
     rows = []
     for number in range(runs):
@@ -73,13 +73,13 @@ def make(directory: Path, runs: int, size: Size | None = None) -> Path:
 
 
 def _distance(point: tuple[int, int]) -> tuple[int, int]:
-    """Axes that differ from the baseline, and steps to it."""
+    """Returns the number of axes that differ from the baseline, and the steps to it."""
     steps = RTTS_MS.index(point[0]), RATES_MBIT_S.index(point[1])
     return sum(map(bool, steps)), sum(steps)
 
 
 def add(directory: Path, size: Size | None = None) -> str:
-    """Adds one run to a made experiment, and gives its name."""
+    """Adds one run to a generated experiment and returns its name."""
     size = size or Size()
     tables = directory / "tables"
     known = pl.read_parquet(tables / "runs.parquet")
@@ -200,7 +200,7 @@ def _intervals(
         near = random.choice([12_112 / rate * 1e3, rtt * 1e6], gaps)
         found = np.maximum(near * random.lognormal(0, 0.3, gaps), 1)
         exponent = np.floor(np.log2(found))
-        # 64 buckets to a factor of 2: 1.6 % wide at most.
+        # 64 buckets per factor of 2: at most 1.6 % wide.
         step = np.floor((found / 2**exponent - 1) * 64)
         low = np.floor(2**exponent * (1 + step / 64))
         high = np.maximum(np.floor(2**exponent * (1 + (step + 1) / 64)), low + 1)

@@ -2,10 +2,10 @@
 
     python tests/bench/match.py [--packets N] [--rounds N] [--output FILE]
 
-Packets are those of both captures, tables of all of them included; the page cache is warm. The
-connections are bulk transfers in bursts over 17 connections, and 10,000 connections that take turns
-at random. Each capture is matched whole, and a quarter of it, which shows how memory grows. Medians
-of the rounds.
+Packets are those of both captures, with tables of all of them; the page cache is warm. The
+connections are bulk transfers in bursts over 17 connections, and 10,000 connections that are
+randomly interleaved. Each capture is matched in full and to a quarter, which shows how memory
+grows. Medians of the rounds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from measure import Cost, median, start
 from queries import PROGRAM
 
-#: Numbers of connections, with options of what generates the capture.
+#: Numbers of connections, with options for generated.py.
 CAPTURES = {17: ["--bursts"], 10_000: []}
 
 #: Addresses that the generated clients and their server send from.

@@ -1,4 +1,4 @@
-"""Times and memory of programs, in turn, so that a busy moment of the machine hits all alike."""
+"""Times and memory of programs, run in turn, so that a busy moment of the machine affects all."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from programs import Program
 
-#: Longer than any program takes that belongs into the table.
+#: Longer than any program in the table takes.
 GIVE_UP_S = 240
 
 
 class FailedError(Exception):
-    """A program ended with an error, or did not end."""
+    """A program ended with an error or did not end."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one start of a program took, start-up included."""
+    """Cost of one start of a program, start-up included."""
 
     cpu_s: float
     user_s: float
@@ -36,7 +36,7 @@ class Cost:
 
 
 def start(command: list[str], scratch: Path) -> Cost:
-    """Runs `command` to its end in a scratch folder without what an earlier one left there."""
+    """Runs `command` to its end in a scratch folder without the results of an earlier one."""
     for folder in ("tables", "nfpcapd", "work"):
         shutil.rmtree(scratch / folder, ignore_errors=True)
     (scratch / "nfpcapd").mkdir()
@@ -63,11 +63,11 @@ def start(command: list[str], scratch: Path) -> Cost:
 def alternate(
     programs: list[Program], scratch: Path, rounds: int, seconds: float
 ) -> tuple[dict[str, list[Cost]], dict[str, str]]:
-    """Up to `rounds` starts of each, one program after the other; at least one, whatever the time.
+    """Measures up to `rounds` starts of each program in turn, at least one whatever the time.
 
-    Before each there is another one that does not count: a virtual machine hands free memory
-    back to its host, and whoever needs it again waits for it as if computing, 2.5 ms for a
-    megabyte where that was seen. Also what failed, and how.
+    An uncounted start precedes each: a virtual machine returns free memory to its host, and
+    getting it back costs a program CPU time, 2.5 ms per megabyte in one case. Also returns which
+    programs failed, and how.
     """
     end = time.monotonic() + seconds
     costs: dict[str, list[Cost]] = {program.name: [] for program in programs}
@@ -89,6 +89,6 @@ def alternate(
 
 
 def median(costs: list[Cost]) -> Cost:
-    """The median of each figure by itself."""
+    """Returns the median of each figure separately."""
     columns = zip(*(asdict(cost).values() for cost in costs), strict=True)
     return Cost(*(statistics.median(column) for column in columns))

@@ -1,4 +1,4 @@
-"""What is measured: our commands and the peers', and what each of them has on and off."""
+"""The measured programs: our commands and the peers, and what each one does."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FLOWSWEEP = Path(sys.executable).parent / "flowsweep"
-#: tshark is given this many packets: all would take minutes.
+#: tshark gets this many packets, because all would take minutes.
 TSHARK_PACKETS = 200_000
 
 
 @dataclass(frozen=True)
 class Program:
-    """One command. `about` says what it does, since no two do the same."""
+    """One command. `about` describes its work, since no two do the same."""
 
     name: str
     about: str
     command: list[str]
-    #: Packets that it reads, where that is not all.
+    #: The packets that it reads, if not all.
     packets: int | None = None
 
     @property
@@ -29,7 +29,7 @@ class Program:
         return shutil.which(self.command[0]) is not None
 
     def version(self) -> str:
-        """The first words of the program on itself that look like a version."""
+        """Returns the first words of the program's output that look like a version."""
         flag = "-V" if self.command[0] in ("softflowd", "nfpcapd") else "--version"
         done = subprocess.run(
             [self.command[0], flag], capture_output=True, text=True, check=False, timeout=20
@@ -39,7 +39,7 @@ class Program:
 
 
 def ours(captures: list[Path], scratch: Path) -> list[Program]:
-    """`flowsweep parse`; every table is written as Parquet with zstd to the temporary folder."""
+    """Returns `flowsweep parse`, which writes all tables, Parquet with zstd, to `scratch`."""
 
     def parse(threads: int, *more: str) -> list[str]:
         options = ["--output", str(scratch / "tables"), "--threads", str(threads), *more]
@@ -54,18 +54,18 @@ def ours(captures: list[Path], scratch: Path) -> list[Program]:
 
 
 def joiners(captures: list[Path]) -> list[Program]:
-    """The program that people make one capture of several with, before they look at it."""
+    """Returns the usual program to merge several captures before an analysis."""
     command = ["mergecap", "-F", "nsecpcap", "-w", "/dev/null", *map(str, captures)]
     return [Program("mergecap -w /dev/null", "finds the packets, in their order", command)]
 
 
 def unpackers(capture: Path) -> list[Program]:
-    """What the same costs without looking into it."""
+    """Returns the cost of unpacking alone."""
     return [Program("zstd -dc >/dev/null", "unpacks the bytes", ["zstd", "-dc", str(capture)])]
 
 
 def peers(capture: Path, scratch: Path, head: Path) -> list[Program]:
-    """The programs that people use; `head` holds the first packets of `capture`."""
+    """Returns the usual programs; `head` contains the first packets of `capture`."""
     file = str(capture)
     flows = scratch / "nfpcapd"
     return [

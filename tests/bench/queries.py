@@ -1,9 +1,9 @@
-"""Time and memory of the report and of ten queries on made runs: a table.
+"""Time and memory of the report and of ten queries on generated runs: a table.
 
-Whole processes, page cache warm. `first` is the first report, which makes what is kept of each run;
-`report` is the next one. A query is asked twice: computed, without the database of the report, and
-from it (`kept`). `added` is a query after one run was added. What lasts longer than the limit, or
-ends with an error, is named so.
+Whole processes, page cache warm. `first` is the first report, which computes what is kept of each
+run; `report` is the next one. A query runs twice: computed, without the report's database, and
+from it (`kept`). `added` is a query after one run was added. An entry that exceeds the limit or
+ends with an error is marked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PROGRAM = Path(sys.executable).with_name("flowsweep")
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one process and its largest resident set in MB; or why there are none."""
+    """Seconds of one process and its peak resident set in MB, or why there are none."""
 
     wall_s: float
     cpu_s: float
@@ -46,7 +46,7 @@ class Cost:
 
 
 def measure(arguments: list[object], limit_s: float, program: Path) -> Cost:
-    """Runs flowsweep once."""
+    """Runs flowsweep once and returns its cost."""
     begin = time.monotonic()
     process = subprocess.Popen(
         [program, *map(str, arguments)],
@@ -74,7 +74,7 @@ def measure(arguments: list[object], limit_s: float, program: Path) -> Cost:
 
 
 def say(name: str, command: list[object], options: argparse.Namespace) -> None:
-    """Runs flowsweep once, and prints its cost."""
+    """Runs flowsweep once and prints its cost."""
     print(f"{name:25} {measure(command, options.limit, options.program)}")
 
 

@@ -1,4 +1,4 @@
-"""Real TCP for the benchmark: iperf3 over a veth pair in namespaces of its own, seen by tcpdump."""
+"""Real TCP for the benchmark: iperf3 over a veth pair in own namespaces, captured by tcpdump."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pathlib import Path
 
 NEEDS = ("unshare", "nsenter", "ip", "ethtool", "iperf3", "tcpdump")
 STREAMS = 16
-#: A machine that is slower than this per packet is no place for a benchmark.
+#: A machine that needs longer per packet is too slow for a benchmark.
 SLOWEST_PACKET_S = 40e-6
-#: Root needs no user namespace, and in one tcpdump fails to become the user it wants to be.
+#: Root needs no user namespace, and inside one tcpdump cannot drop its privileges.
 AS_USER = [] if os.geteuid() == 0 else ["--user", "--map-current-user", "--keep-caps"]
 ENCLOSE = ["unshare", *AS_USER, "--net", "--mount"]
 
 
 def missing() -> str | None:
-    """Why nothing can be recorded here, or None."""
+    """Returns why nothing can be recorded here, or None."""
     lacking = [name for name in NEEDS if shutil.which(name) is None]
     if lacking:
         return f"not installed: {', '.join(lacking)}"
@@ -33,7 +33,7 @@ def record(path: Path, packets: int, snaplen: int) -> str:
     """Writes `packets` packets of 16 transfers and their control connection.
 
     Offloads are off, so that frames are at most 1514 bytes; 0 as `snaplen` keeps them whole.
-    Returns how it was recorded and what was lost.
+    Returns how it was recorded and how many packets were lost.
     """
     done = subprocess.run(
         [*ENCLOSE, sys.executable, __file__, str(path), str(packets), str(snaplen)],
@@ -47,7 +47,7 @@ def record(path: Path, packets: int, snaplen: int) -> str:
 
 
 def _enclosed(path: Path, packets: int, snaplen: int) -> None:
-    """Runs inside the namespaces: the sender here, the receiver in a network namespace below."""
+    """Runs inside the namespaces: the sender here, the receiver in a nested network namespace."""
     with subprocess.Popen(["unshare", "--net", "sleep", "infinity"]) as holder:
         own = Path("/proc/self/ns/net").readlink()
         while Path(f"/proc/{holder.pid}/ns/net").readlink() == own:
@@ -83,7 +83,7 @@ def _transfer(path: Path, packets: int, snaplen: int, there: list[str]) -> None:
     server = subprocess.Popen([*there, "iperf3", "-s"], **quiet)
     tcpdump = subprocess.Popen(dump, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        time.sleep(1)  # both listen
+        time.sleep(1)  # until both listen
         client = ["iperf3", "-c", "10.9.0.2", "-P", str(STREAMS), "-t", str(seconds)]
         transfer = subprocess.Popen(client, **quiet)
         try:

@@ -1,7 +1,7 @@
-"""Parsing speed and memory against peers, alternating in one run: tables, and results/bench.json.
+"""Parsing speed and memory compared with peers, alternating: tables, and results/bench.json.
 
-User plus system seconds of whole processes, page cache warm, medians of the rounds. What survives a
-noisy machine are the ratios. Takes less than 15 minutes, and 3 GB of temporary files.
+User plus system seconds of whole processes, page cache warm, medians of the rounds. Only ratios
+are robust on a noisy machine. Takes less than 15 minutes, and 3 GB of temporary files.
 """
 
 from __future__ import annotations
@@ -25,26 +25,25 @@ import table
 from measure import Cost, alternate, median, start
 from programs import Program
 
-#: Of the captures with many.
+#: In the captures with many connections.
 CONNECTIONS = 100_000
-#: The captures.
 KEYS = ("few", "packed", "many", "turns", "full", "flood")
-#: Files whose packets come by turns.
+#: Files among which the packets are dealt.
 FILES = 64
-#: One packet: what a start costs that has nothing to read.
+#: One packet: the cost of a start that has nothing to read.
 ONE_PACKET = "flowsweep parse, 1 packet"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One capture and what is measured on it."""
+    """One capture and its measurements."""
 
     key: str
     title: str
     packets: int
-    #: Time for the rounds; a round that was begun ends.
+    #: Time for the rounds; a started round is finished.
     seconds: float
-    #: Names of the peers begin with one of these.
+    #: The peers' names begin with one of these.
     peers: tuple[str, ...] = ("",)
     packet_rows: bool = True
 
@@ -111,7 +110,7 @@ def generate(path: Path, *options: object) -> None:
 
 
 def make(plan: Plan, path: Path) -> str:
-    """Records or generates the capture; how."""
+    """Records or generates the capture; returns how."""
     if plan.key == "turns":
         generate(path, plan.packets, CONNECTIONS, "--files", FILES)
         path.unlink()
@@ -131,7 +130,7 @@ def make(plan: Plan, path: Path) -> str:
 
 
 def measure(plan: Plan, captures: list[Path], one: Path, scratch: Path, rounds: int) -> dict:
-    """Everything about one capture, in one or several files."""
+    """Measures everything about one capture, in one or several files."""
     ours = programs.ours(captures, scratch)
     if not plan.packet_rows:
         ours = [program for program in ours if "--packets" not in program.name]
@@ -161,7 +160,7 @@ def measure(plan: Plan, captures: list[Path], one: Path, scratch: Path, rounds: 
 
 
 def peers(plan: Plan, captures: list[Path], scratch: Path) -> list[Program]:
-    """The programs to compare with."""
+    """Returns the programs to compare with."""
     if plan.key == "packed":
         return programs.unpackers(captures[0])
     if len(captures) > 1:
@@ -194,7 +193,7 @@ def row(program: Program, costs: list[Cost], packets: int, size: int) -> dict:
 
 
 def derived(plan: Plan, rows: list[dict], captures: list[Path], scratch: Path) -> dict:
-    """The figures that follow from the rows, and whether the tables are right."""
+    """Returns the figures derived from the rows, and whether the tables are right."""
     by_name = {found["program"]: found for found in rows}
     begin, single, double = (by_name[name] for name in (ONE_PACKET, *OURS))
     found = {
@@ -219,7 +218,7 @@ OURS = ("flowsweep parse, 1 thread", "flowsweep parse, 2 threads")
 
 
 def identical(plan: Plan, captures: list[Path], scratch: Path) -> bool:
-    """Whether 1, 2 and 4 threads write the same bytes; leaves the tables of 4 threads."""
+    """Returns whether 1, 2 and 4 threads write the same bytes; leaves the tables of 4 threads."""
     command = programs.ours(captures, scratch)[2 if plan.packet_rows else 0].command
     threads = command.index("--threads") + 1
     folders = []
@@ -239,7 +238,7 @@ def identical(plan: Plan, captures: list[Path], scratch: Path) -> bool:
 
 
 def counts_right(plan: Plan, scratch: Path) -> bool:
-    """Whether the tables hold every packet, and a connection for each SYN of a flood."""
+    """Returns whether the tables contain every packet and the expected number of connections."""
     query = f"select sum(packets), count(distinct connection) from '{scratch}/tables/flows.parquet'"
     program = f"import duckdb; print(*duckdb.sql({query!r}).fetchall()[0])"
     done = subprocess.run(

@@ -1,12 +1,12 @@
-"""What a run costs besides its program: a sweep of many short runs.
+"""Overhead of a run besides its program, in a sweep of many short runs.
 
     python tests/bench/short_runs.py [--runs N] [--output FILE]
 
 Four hosts in two sites, at 0.3 to 4 ms; the ranks of N Queens have almost nothing to do. Each run
-is the command of the workflow: `flowsweep run EXPERIMENT --run RUN --output DIRECTORY`. Printed for
-every run, in seconds: set-up and take-down as run.json tells (`cost_s`), the program between them,
-and what the command took besides all three: Python's start, the plan, namespaces, records.
-Exit code 1 when set-up and take-down together took 0.7 s or more at the median.
+uses the workflow's command: `flowsweep run EXPERIMENT --run RUN --output DIRECTORY`. Prints for
+every run, in seconds: set-up and take-down from run.json (`cost_s`), the program between them, and
+the rest of the command's time: Python's start, the plan, namespaces, records.
+Exit code 1 if set-up and take-down together took 0.7 s or more at the median.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ warmup: 0
 
 
 def planned(experiment: Path) -> list[str]:
-    """The names of all runs, in the order in which the workflow makes them."""
+    """Returns the names of all runs, in the order in which the workflow makes them."""
     from flowsweep import experiment as experiments
 
     return [run.id for run in experiments.load(experiment).plan()]
 
 
 def make(experiment: Path, name: str, directory: Path) -> dict[str, Any]:
-    """One run: its costs in seconds, its status, and why."""
+    """Makes one run; returns its costs in seconds, its status, and the reason."""
     begin = time.monotonic()
     done = subprocess.run(
         [FLOWSWEEP, "run", experiment, "--run", name, "--output", directory],
@@ -72,14 +72,14 @@ def make(experiment: Path, name: str, directory: Path) -> dict[str, Any]:
         "rest": whole - both - cost["program"],
         "status": record["status"],
         "reason": record["reason"],
-        # After several tries, or a wait for another testbed, the rest holds their time too.
+        # After several tries, or a wait for another testbed, the rest includes their time.
         "tries": 1 + len(record["invalid_tries"]),
         "waited": "waiting:" in done.stderr,
     }
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Median, 95th percentile and largest of each column."""
+    """Returns median, 95th percentile and maximum of each column."""
     found = {}
     for column in COLUMNS:
         values = sorted(row[column] for row in rows)
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100, help="how many, in fours")
     parser.add_argument("--output", type=Path, default=Path("results/short_runs.json"))
     options = parser.parse_args()
-    # An end from outside must take the run down too.
+    # SIGTERM must take the run down, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     rows = []
     with tempfile.TemporaryDirectory(prefix="flowsweep-short-") as folder:

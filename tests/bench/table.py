@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 WIDTH = 80
-#: Whose speed is compared in a sentence.
+#: Programs whose speed is compared in a sentence.
 PEERS = (
     "cat >/dev/null",
     "softflowd",
@@ -18,7 +18,7 @@ HEAD = f"{'':34} {'M pkt/s':>8} {'GB/s':>6} {'CPU s':>7} {'wall s':>7} {'x CPU':
 
 
 def show(found: dict) -> None:
-    """Prints the rows, then what follows from them."""
+    """Prints the rows, then the conclusions."""
     packets, size = found["packets"], found["bytes"]
     print(f"\n{found['title']}: {packets / 1e6:g} M packets, {size / 1e6:,.0f} MB")
     print(f"({found['source']}; {found['rows'][0]['rounds']} rounds, medians)")
@@ -36,7 +36,7 @@ def show(found: dict) -> None:
 
 
 def legend(captures: list[dict]) -> None:
-    """What every program has on and off, once."""
+    """Prints once what every program does."""
     seen: dict[str, str] = {}
     for row in (row for found in captures for row in found.get("rows", [])):
         name = row["program"].split(",")[0]
@@ -48,7 +48,7 @@ def legend(captures: list[dict]) -> None:
 
 
 def line(row: dict, per_packet: float) -> str:
-    """One program; `x CPU` is its time for a packet as a multiple of ours with one thread."""
+    """Formats one program; `x CPU` is its time per packet relative to ours with one thread."""
     cpu = max(row["cpu_s"], 1e-3)
     numbers = f"{row['cpu_s']:7.2f} {row['wall_s']:7.2f}"
     if row["packets"] == 1:
@@ -59,7 +59,7 @@ def line(row: dict, per_packet: float) -> str:
 
 
 def conclusions(found: dict) -> list[str]:
-    """What the issue of speed asks, in sentences."""
+    """Returns the conclusions on speed as sentences."""
     packets, size = found["packets"], found["bytes"]
     begin, alone = found["start_up_cpu_s"], max(found["pass_cpu_s"], 1e-3)
     by_name = {row["program"]: row for row in found["rows"]}

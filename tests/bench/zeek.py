@@ -1,11 +1,11 @@
-"""What flowsweep's script for Zeek costs, switch by switch.
+"""Cost of flowsweep's script for Zeek, by switch.
 
     python tests/bench/zeek.py [--packets N] [--rounds N]
 
-Zeek reads one made capture with its own scripts alone, with ours and one switch on, and with all of
-ours; the ways alternate. Printed is user and system time of the process over that of Zeek alone,
-the median of the rounds. Zeek is needed, and on this machine, not in a container; without it the
-reason is printed, and nothing is measured.
+Zeek reads one generated capture with its own scripts alone, with ours and one switch on, and with
+all of ours, in turn. Prints user and system time of the process relative to that of Zeek alone, as
+the median of the rounds. Needs Zeek on this machine, not in a container; without it, the reason is
+printed and nothing is measured.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SWITCHES = ("directions", "intervals", "messages", "bins")
 
 
 def ways() -> dict[str, list[str]]:
-    """The words behind `zeek -C -r CAPTURE` of each way."""
+    """Returns the arguments after `zeek -C -r CAPTURE` for each variant."""
     script = str(program.scripts() / "flowsweep.zeek")
     found = {
         "Zeek alone": [],
@@ -41,7 +41,7 @@ def ways() -> dict[str, list[str]]:
 
 
 def seconds(words: list[str]) -> float:
-    """User and system time of one command."""
+    """Returns user and system time of one command."""
     with tempfile.TemporaryDirectory() as folder:
         before = os.times()
         subprocess.run(words, cwd=folder, check=True, capture_output=True)
