@@ -1,4 +1,4 @@
-"""A virtual cable in namespaces of its own, and the capture agent at one of its ends."""
+"""A virtual cable in its own namespaces, and the capture agent at one of its ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-# Ends a Zstandard frame after any whole block.
+# An empty last block, which ends a Zstandard frame after any whole block.
 ZSTD_LAST_BLOCK = b"\x01\x00\x00"
 ADDRESS = "10.77.0.2"
-LIMIT_S = 120  # only what hangs takes longer
+LIMIT_S = 120  # only a hang takes longer
 BURST = """
 import socket, sys
 link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -37,7 +37,7 @@ for number in itertools.count():
 
 @pytest.fixture(scope="session")
 def capture_program() -> Path:
-    """The agent that was built."""
+    """The agent under test."""
     default = Path(sys.executable).parent / "flowsweep-capture"
     program = Path(os.environ.get("FLOWSWEEP_CAPTURE", default))
     if not program.exists():
@@ -48,7 +48,7 @@ def capture_program() -> Path:
 class Cable:
     """`near` in the hub's namespace, `far` in that of the peer.
 
-    All is gone when the first process is killed.
+    Everything is gone when the first process is killed.
     """
 
     def __init__(self, program: Path) -> None:
@@ -97,14 +97,14 @@ class Cable:
         assert result.returncode == 0, result.stderr
 
     def small_disk(self, kilobytes: int) -> str:
-        """A new disk of this size that everybody may write to; gone with the cable."""
+        """Mounts a new world-writable disk that goes with the cable; returns its path."""
         self.disks += 1
         folder = f"/run/disk{self.disks}"
         self.run(f"mkdir {folder} && mount -t tmpfs -o size={kilobytes}k,mode=1777 tmpfs {folder}")
         return folder
 
     def take(self, folder: str, target: Path) -> None:
-        """Copies what is on a small disk out of the namespace."""
+        """Copies a small disk's files out of the namespace."""
         self.run('cp "$1"/* "$2"', folder, target)
 
     def stream(self, seconds: float) -> subprocess.Popen[bytes]:
@@ -148,7 +148,7 @@ class Cable:
 
 @dataclass
 class Agent:
-    """A running agent; `pid` is the agent's, `process` is what waits for it."""
+    """A running agent; `pid` is the agent's, `process` waits for it."""
 
     process: subprocess.Popen[str]
     pid: int
@@ -171,7 +171,7 @@ class Agent:
 
 @dataclass
 class Pcap:
-    """What a pcap file holds; packets as (nanoseconds, wire length, bytes)."""
+    """Contents of a pcap file; packets as (nanoseconds, wire length, bytes)."""
 
     magic: int
     snaplen: int

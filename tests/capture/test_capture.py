@@ -1,4 +1,4 @@
-"""The capture agent on a virtual cable: nothing is missing, and errors say what to do."""
+"""The capture agent on a virtual cable: no packet is missing, and errors name a remedy."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_every_rotated_file_is_whole_on_its_own(cable, pcap, tmp_path, suffix):
 
 @pytest.mark.parametrize("name", ["a.pcap", "a.pcap.zst"])
 def test_killed_capture_stays_readable_up_to_its_last_second(cable, pcap, tmp_path, name, until):
-    """All reaches the file while the capture goes on; test_limits.py has how soon."""
+    """All packets reach the file during the capture; test_limits.py covers how soon."""
     part = tmp_path / f"{name}.part"
 
     def readable():
@@ -201,7 +201,7 @@ def test_bad_arguments_end_with_a_remedy_and_leave_no_file(
 
 def test_missing_right_to_capture_is_explained(namespaces, capture_program, tmp_path):
     command = [capture_program, "-i", "lo", "-w", tmp_path / "a.pcap"]
-    # A new user namespace has no rights over the network namespace it was made in.
+    # A new user namespace has no rights over the network namespace that it was created in.
     result = subprocess.run(
         ["unshare", "--user", *command], capture_output=True, text=True, check=False
     )

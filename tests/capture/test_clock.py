@@ -1,4 +1,4 @@
-"""What the manifest says about the clock; agents on one machine share it, so the truth is 0."""
+"""The manifest's entry on the clock; agents on one machine share it, so the true offset is 0."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_two_agents_find_that_they_have_the_same_clock(cable, tmp_path, measurem
     def check(clock):
         for state in (clock["at_start"], clock["at_end"]):
             peer = state["peer"]
-            # An answer that takes longer than 200 ms is none.
+            # An answer after more than 200 ms does not count.
             assert (peer["answers"], peer["error"]) == (8, None)
             assert 0 < peer["round_trip_ns"] < 100_000_000
             assert abs(peer["offset_ns"]) <= peer["round_trip_ns"] / 2 + 2

@@ -1,4 +1,4 @@
-"""A day of rotation within seconds: the agent that was built, on a clock that jumps (day.c)."""
+"""A day of rotation within seconds: the agent under test, with a clock that jumps (day.c)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ SECOND = 10**9
 
 
 def day_of_packets(file: Path) -> list[int]:
-    """Some 40,000 numbered UDP packets, as many of TCP; an hour is silent, five minutes are busy.
+    """Writes 40,000 numbered UDP packets and as many of TCP; an hour is silent, some minutes busy.
 
-    Returns the stamps of the UDP packets, in nanoseconds after the start.
+    Returns the timestamps of the UDP packets, in nanoseconds after the start.
     """
     chance = random.Random(2006)
     stamps, place = [], 2.0
@@ -72,7 +72,7 @@ def record(program, clock, interface, capture, ring, samples, removed) -> None:
 
 @pytest.fixture(scope="module")
 def clock(tmp_path_factory) -> Path:
-    """The library that is preloaded."""
+    """The preloaded library."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler `cc`")
@@ -85,7 +85,7 @@ def clock(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def disk() -> Iterator[Path]:
-    """A folder in memory: a manifest is replaced each second of the day, which ext4 flushes."""
+    """A folder in memory: each second of the day replaces the manifest, which ext4 flushes."""
     memory = Path("/dev/shm")
     where = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="flowsweep-day-", dir=where) as folder:
@@ -93,14 +93,14 @@ def disk() -> Iterator[Path]:
 
 
 def test_a_day_in_a_ring_of_files(capture_program, clock, pcap, disk, tmp_path):
-    """Every packet in one file, in its minute; bound, memory and descriptors held all the day."""
+    """Each packet is in one file, that of its minute; disk, memory and descriptors stay bounded."""
     interface, folder, removed = (disk / name for name in ("day.pcap", "ring", "removed"))
     stamps = day_of_packets(interface)
     folder.mkdir()
     removed.mkdir()
     ring = ["--rotate-time", f"{PERIOD_S}s", "--rotate", "20kB"]
     ring += ["--max-disk", str(BOUND), "--when-full", "remove-oldest"]
-    # A copy: what is preloaded is ignored by a program with rights of its own (setcap).
+    # A copy, because the loader ignores LD_PRELOAD for a program with capabilities (setcap).
     program = Path(shutil.copyfile(capture_program, tmp_path / "agent"))
     program.chmod(0o755)
     record(program, clock, interface, folder / "a.pcap.zst", ring, tmp_path / "samples", removed)
@@ -120,7 +120,7 @@ def test_a_day_in_a_ring_of_files(capture_program, clock, pcap, disk, tmp_path):
         packets = pcap.read(left.get(name) or gone[name]).packets
         written[name] = len(packets)
         minutes = {(stamp - start) // (PERIOD_S * SECOND) for stamp, _, _ in packets}
-        # One that was just begun when the day ended is empty.
+        # A file that was begun just before the day ended is empty.
         assert len(minutes) == 1 or (not minutes and name == names[-1]), name
         for stamp, length, body in packets:
             number = int.from_bytes(body[42:46])
@@ -138,7 +138,7 @@ def test_a_day_in_a_ring_of_files(capture_program, clock, pcap, disk, tmp_path):
     assert manifest["packets_written"] == sum(written[name] for name in left)
     assert manifest["start"].startswith("2026-03-29T00:00:0")
     assert manifest["end"].startswith("2026-03-30T00:00:0")
-    # Each minute that was not silent, and more in the busy ones.
+    # One for each minute that was not silent, and more in the busy ones.
     assert len(names) > (DAY_S - len(SILENT_S)) / PERIOD_S
 
     samples = [
@@ -156,7 +156,7 @@ def test_a_day_in_a_ring_of_files(capture_program, clock, pcap, disk, tmp_path):
 
 
 def by_hour(made: Path, pcap) -> tuple[dict[int, list[Path]], dict[tuple[int, str], int]]:
-    """The files by the hours of their first packets; the packets in them by hour and host."""
+    """Returns files by the hour of their first packet, and packet counts by hour and host."""
     hours: dict[int, list[Path]] = {}
     written: dict[tuple[int, str], int] = {}
     for path in sorted(made.rglob("*.pcap.zst")):
@@ -170,7 +170,7 @@ def by_hour(made: Path, pcap) -> tuple[dict[int, list[Path]], dict[tuple[int, st
 
 
 def test_a_day_is_watched(capture_program, clock, pcap, disk, tmp_path, command):
-    """Two hosts, an hour a file: what arrives is parsed once, and nothing of it is missing."""
+    """Two hosts, an hour per file: new files are parsed once, and no packet is missing."""
     interface, folder, made = (disk / name for name in ("day.pcap", "service", "made"))
     stamps = day_of_packets(interface)
     program = Path(shutil.copyfile(capture_program, tmp_path / "agent"))
@@ -183,7 +183,7 @@ def test_a_day_is_watched(capture_program, clock, pcap, disk, tmp_path, command)
         record(program, clock, interface, capture, ring, tmp_path / "samples", disk)
     hours, written = by_hour(made, pcap)
     assert sum(written.values()) == 2 * len(stamps)
-    assert len(hours) == 23  # and a silent one
+    assert len(hours) == 23  # and a silent hour
 
     def look(*options: str) -> list[str]:
         done = command("flowsweep", "watch", folder, "--once", *options, cwd=disk)
@@ -198,7 +198,7 @@ def test_a_day_is_watched(capture_program, clock, pcap, disk, tmp_path, command)
             shutil.copy2(path, folder / path.relative_to(made))
         if hour in (7, 15):
             parsed += look("--no-report")
-        if hour == 15:  # the ring removes what is older
+        if hour == 15:  # the ring removes older files
             for path in hours[0]:
                 (folder / path.relative_to(made)).unlink()
     parsed += look()

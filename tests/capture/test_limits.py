@@ -1,4 +1,4 @@
-"""Rotation, a bounded disk, a full one, and a sudden death: what was captured stays readable."""
+"""Rotation, bounded and full disks, and a sudden death: captured packets stay readable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def load(folder: Path, name: str = "a.pcap"):
 
 
 def numbers(pcap, folder: Path, manifest) -> list[int]:
-    """The numbers of all datagrams; each listed file is there, and holds what the list says."""
+    """Returns the numbers of all datagrams; checks each listed file against its entry."""
     found = []
     for entry in manifest["files"]:
         packets = pcap.read(folder / entry["file"]).packets
@@ -57,17 +57,17 @@ def test_rotation_by_time_puts_every_packet_into_its_period(rotated, pcap, name)
         {(stamp - start) // 500_000_000 for stamp, _, _ in pcap.read(rotated / e["file"]).packets}
         for e in manifest["files"]
     ]
-    # A file without packets may have been begun at the end, or while the sender was not run.
+    # A file may stay empty at the end, or while the sender does not get the CPU.
     periods = [period for period in periods if period]
     assert all(len(period) == 1 for period in periods)
     numbers_of_periods = [min(period) for period in periods]
     assert numbers_of_periods == sorted(set(numbers_of_periods))
-    # 1.8 s are at least parts of four periods.
+    # 1.8 s touch at least four periods.
     assert numbers_of_periods[-1] - numbers_of_periods[0] >= 3
 
 
 def on_disk(folder: Path) -> int:
-    """Bytes of captures, of which some may get their last name, or go, meanwhile."""
+    """Returns the bytes of captures, some of which may be renamed or removed meanwhile."""
     while True:
         with contextlib.suppress(FileNotFoundError):
             return sum(file.stat().st_size for file in folder.iterdir() if ".pcap" in file.name)
@@ -165,7 +165,7 @@ def test_kill_under_load_loses_at_most_a_second(cable, pcap, tmp_path, measureme
 
 
 def test_a_day_of_rotations_leaves_nothing_open(cable, tmp_path, until):
-    """1440 files as in 24 hours with one a minute, in as many as a burst fills."""
+    """1440 files, as in 24 hours with one a minute, filled by a burst."""
     ring = ["--rotate", "10kB", "--max-disk", "100kB", "--when-full", "remove-oldest"]
     agent = cable.start(*FILTER, "-w", tmp_path / "a.pcap", *ring)
     assert agent.is_ready()
@@ -179,8 +179,7 @@ def test_a_day_of_rotations_leaves_nothing_open(cable, tmp_path, until):
     cable.burst(2_000)
     descriptors, resident = used()
     cable.burst(20_000)
-    # One more may be open at any moment, as the manifest is replaced; a leak would be hundreds,
-    # and would last.
+    # One more may be open while the manifest is replaced; a leak would be hundreds, and would last.
     until(lambda: used()[0] <= descriptors + 2, f"{descriptors} files open")
     until(lambda: used()[1] < resident + 2_000, f"{resident} kB resident")
     assert agent.stop() == 0, agent.errors()

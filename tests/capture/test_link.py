@@ -1,4 +1,4 @@
-"""A link that is down carries no packets: the manifest tells it apart from silence."""
+"""A link that is down carries no packets: the manifest distinguishes it from silence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import pytest
 
 FILTER = ["-i", "far", "--filter", "udp port 9"]
-# The agent looks twice a second.
+# The agent checks twice a second.
 BROKEN_S = 0.7
 
 
@@ -47,7 +47,7 @@ def test_a_link_that_goes_down_is_in_the_manifest(cable, cut, tmp_path, end):
     link = manifest["link"]
     assert (link["up_at_start"], link["up_at_end"], link["downs"]) == (True, True, 1)
     assert [change["up"] for change in link["changes"]] == [False, True]
-    # By half a second shorter or longer where the carrier alone was lost.
+    # Half a second shorter or longer if only the carrier was lost.
     assert BROKEN_S - 0.55 <= link["down_s"] <= passed + 0.55
     first, second = (change["time"] for change in link["changes"])
     assert manifest["start"] < first < second < manifest["end"]

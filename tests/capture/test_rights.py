@@ -22,7 +22,7 @@ def needs(*programs: str) -> None:
 
 
 def rights(pid: int) -> dict[str, int]:
-    """Sets of capabilities, and whether new ones can come."""
+    """Returns sets of capabilities, and whether new ones can be gained."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     fields = dict(line.split(":\t", 1) for line in lines)
     names = ["CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs"]

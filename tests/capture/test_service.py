@@ -1,4 +1,4 @@
-"""The unit files of capture and report: systemd takes them, they confine, programs live so."""
+"""The unit files of capture and report: systemd accepts them, and the programs run confined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INSTALLED = "/usr/local/bin/flowsweep-capture"
 
 
 def setting(name: str) -> list[str]:
-    """All values of a setting of the unit, continued lines joined."""
+    """Returns all values of a setting of the unit, with continued lines joined."""
     text = UNIT.read_text().replace("\\\n", " ")
     return re.findall(rf"^{name}=(.*)$", text, re.MULTILINE)
 
@@ -30,7 +30,7 @@ def analyze(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def members(name: str) -> set[str]:
-    """The system calls of a set of systemd's, those of the sets in it too."""
+    """Returns the system calls of a systemd set, with those of nested sets."""
     lines = [line.strip() for line in analyze("syscall-filter", name).stdout.splitlines()[1:]]
     found = {line for line in lines if re.fullmatch("[a-z_0-9]+", line)}
     return found.union(*(members(line) for line in lines if line.startswith("@")))
@@ -50,7 +50,7 @@ def test_it_is_confined() -> None:
     level = re.search(r"exposure level .*: ([0-9.]+)", done.stdout)
     if level is None:
         pytest.skip(f"this systemd-analyze cannot look at a file: {done.stderr.strip()}")
-    assert float(level[1]) <= 2.5  # 10 is an ordinary service of root's
+    assert float(level[1]) <= 2.5  # an ordinary service of root has 10
 
 
 def test_its_options_are_those_of_the_agent(capture_program: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_unit_of_the_report_is_taken_and_confined(tmp_path: Path, command) -
     options = re.findall(r"--[a-z]+", line[1])
     assert set(options) == {"--output", "--interval", "--period", "--quiet"}
     assert [option for option in options if f"{option} " not in known] == []
-    # It watches the folder into which the capture unit writes.
+    # It watches the folder that the capture unit writes to.
     assert "StateDirectory=flowsweep/%i" in UNIT.read_text()
     assert "watch %S/private/flowsweep/%i " in line[1]
 

@@ -1,4 +1,4 @@
-"""The capture service under a real systemd, in a root and namespaces of its own."""
+"""The capture service under a real systemd, in its own root and namespaces."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Box:
 
     @property
     def first(self) -> str:
-        """The process number of its systemd, as this machine counts."""
+        """The process ID of its systemd on this machine."""
         pid = self.process.pid
         return Path(f"/proc/{pid}/task/{pid}/children").read_text().strip()
 
     @property
     def root(self) -> Path:
-        """The root folder of the box, as this machine reaches it."""
+        """The path to the box's root folder on this machine."""
         return Path(f"/proc/{self.first}/root")
 
     @property
@@ -58,14 +58,14 @@ class Box:
         return self.root / "var/lib/private/flowsweep/lo"
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Runs a command in it."""
+        """Runs a command in the box."""
         enter = ["nsenter", "--target", self.first, "--all", "--root", "--wd=/"]
         return subprocess.run(
             [*enter, *words], capture_output=True, text=True, check=False, timeout=60
         )
 
     def is_active(self) -> bool:
-        """Whether the service captures."""
+        """Returns whether the service captures."""
         assert self.process.poll() is None, self.log.read_text()
         return self.run("systemctl", "is-active", SERVICE).stdout == "active\n"
 
@@ -73,12 +73,12 @@ class Box:
         return json.loads((self.captures / "lo.capture.json").read_text())
 
     def agent(self) -> str:
-        """The process number of the agent, in the box."""
+        """Returns the agent's process ID in the box."""
         show = self.run("systemctl", "show", "--property=MainPID", "--value", SERVICE)
         return show.stdout.strip()
 
     def burst(self, until: Callable[..., None]) -> None:
-        """A thousand datagrams, of which the manifest tells within a second or two."""
+        """Sends a thousand datagrams and waits until the manifest counts them."""
         before = self.manifest()["packets_written"]
         assert isinstance(before, int)
         enter = ["nsenter", "--target", self.first, "--net"]
@@ -122,7 +122,7 @@ def test_it_captures_confined_and_comes_back(
     assert user != 0
     assert {(path.stat().st_uid, path.stat().st_mode & 0o777) for path in files} == {(user, 0o600)}
 
-    # Killed, it is there again, and what it left is kept.
+    # After a kill it is started again, and the files of the killed agent are kept.
     box.run("systemctl", "kill", "--signal=KILL", SERVICE)
     until(lambda: box.is_active() and box.agent() not in ("0", agent), "a new start")
     until((box.captures / "before/lo.pcap.zst.part").exists, "the file of the killed one")
@@ -131,10 +131,10 @@ def test_it_captures_confined_and_comes_back(
     assert box.run("systemctl", "stop", SERVICE).returncode == 0
     manifest = box.manifest()
     assert (manifest["status"], manifest["stop_reason"]) == ("complete", signal.SIGTERM.name)
-    # Each datagram, and what the kernel answers to it; the kernel counts both ends of `lo`.
+    # Each datagram, and the kernel's reply to it; the kernel counts both ends of `lo`.
     assert 1_000 <= manifest["packets_written"] <= manifest["received"]
 
-    # The report of what it captured; not from the clock's hour, which goes on.
+    # The report of these captures, with short periods instead of hours.
     options = ("--once", "--period", "1s", "--quiet", "100ms")
     done = command("flowsweep", "watch", box.captures, *options, cwd=tmp_path)
     assert "its agent ended before the file did" in done.stderr, done.stderr
@@ -149,16 +149,16 @@ def test_a_unit_beside_it_keeps_the_report(box: Box, until: Callable[..., None])
     until((box.captures / "lo.capture.json").exists, "the manifest")
     box.burst(until)
     own = f"{sys.executable} -m flowsweep"
-    # The Python of these tests may lie in somebody's home. An hour is too long to wait for.
+    # The Python of these tests may lie in a home folder. An hour is too long for a test.
     text = WATCH.read_text().replace("/usr/local/bin/flowsweep", own)
     text = text.replace("ProtectHome=yes", "ProtectHome=read-only")
-    # A checkout below the temporary folder is hidden from a unit with temporary files of its own.
+    # With PrivateTmp a unit cannot see a checkout below the temporary folder.
     if Path(sys.executable).is_relative_to(tempfile.gettempdir()):
         text = text.replace("PrivateTmp=yes", "PrivateTmp=no")
     text = text.replace("INTERVAL=1min PERIOD=1h QUIET=1min", "INTERVAL=1s PERIOD=1s QUIET=100ms")
     (box.root / "etc/systemd/system" / WATCH.name).write_text(text)
     box.run("systemctl", "daemon-reload")
-    # What is being written waits: the first file is whole once its agent is ended.
+    # The watcher skips a file that is being written: the first file is whole once its agent ended.
     box.run("systemctl", "stop", SERVICE)
     written = box.manifest()["packets_written"]
     done = box.run("systemctl", "start", "flowsweep-watch@lo")
@@ -174,7 +174,7 @@ def test_a_unit_beside_it_keeps_the_report(box: Box, until: Callable[..., None])
     pid = box.run("systemctl", "show", "--property=MainPID", "--value", "flowsweep-watch@lo")
     status = box.run("cat", f"/proc/{pid.stdout.strip()}/status").stdout.split("\n")
     about = dict(line.split(":\t", 1) for line in status if ":\t" in line)
-    # It may read what others may not, and nothing else of root's.
+    # It may read files of others, and has no other right of root.
     assert about["CapEff"] == f"{1 << 2:016x}"
     assert (about["NoNewPrivs"], about["Seccomp"]) == ("1", "2")
     assert box.run("systemctl", "stop", "flowsweep-watch@lo").returncode == 0

@@ -1,4 +1,4 @@
-"""Captured as root into a folder where everybody may write: nothing of others is touched."""
+"""Capturing as root into a world-writable folder leaves files of others alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILTER = ["-i", "far", "--filter", "udp port 9"]
 
 @pytest.fixture
 def shared(tmp_path, passable):
-    """A folder like /tmp; beside it a file that only root may read."""
+    """A folder like /tmp, next to a file that only root may read."""
     if os.geteuid() != 0:
         pytest.skip("needs root: to be several users")
     folder = tmp_path / "shared"
@@ -47,7 +47,7 @@ def put(kind: str, path: Path) -> None:
         case "folder":
             path.mkdir()
         case "socket":
-            # By a short name: that of a socket has room for 107 bytes.
+            # By a short path, because a socket's path has room for 107 bytes.
             descriptor = os.open(path.parent, os.O_PATH)
             with socket.socket(socket.AF_UNIX) as one:
                 one.bind(f"/proc/self/fd/{descriptor}/{path.name}")
@@ -121,7 +121,7 @@ def test_only_who_captures_may_read_the_packets_and_own_files_are_replaced(cable
 
 
 def test_everything_is_on_the_disk_at_the_end(cable, shared, tmp_path):
-    """The last file, its folder, the manifest, in the order in which they name each other."""
+    """The last file, its folder, and the manifest are synced in the order in which they refer."""
     if shutil.which("strace") is None:
         pytest.skip("no strace")
     log = tmp_path / "log"
@@ -148,7 +148,7 @@ def test_everything_is_on_the_disk_at_the_end(cable, shared, tmp_path):
 
 
 def test_under_sudo_the_files_are_of_who_called_it(cable, shared):
-    """As `sudo` leaves the environment; the folder is one that this user may write to."""
+    """With the environment that `sudo` leaves, and a folder that the calling user may write to."""
     sudo = ("env", f"SUDO_UID={NOBODY}", f"SUDO_GID={NOBODY}", "SUDO_USER=nobody", cable.program)
     agent = cable.start(*FILTER, "-w", shared / "a.pcap", "--rotate", "10kB", under=sudo)
     assert agent.is_ready(), agent.errors()
@@ -180,7 +180,7 @@ def test_under_sudo_root_s_own_folder_is_written_to_by_root(cable, tmp_path):
 
 
 def test_the_signal_of_a_parent_s_death_outlasts_the_change_of_user(cable, shared):
-    """The keeper of a machine behind ssh ends its agent so, also when it is killed itself."""
+    """The keeper of a machine behind ssh ends its agent this way, even if the keeper is killed."""
     if shutil.which("setpriv") is None:
         pytest.skip("no setpriv")
     sudo = ("env", f"SUDO_UID={NOBODY}", f"SUDO_GID={NOBODY}", "sh", "-c")
@@ -188,6 +188,6 @@ def test_the_signal_of_a_parent_s_death_outlasts_the_change_of_user(cable, share
     parent = cable.start(*FILTER, "-w", shared / "a.pcap", under=(*sudo, script, cable.program))
     assert parent.is_ready()
     os.kill(parent.pid, signal.SIGKILL)
-    parent.process.communicate(timeout=60)  # until the agent, too, has closed its end
+    parent.process.communicate(timeout=60)  # until the agent has closed its end, too
     manifest = json.loads((shared / "a.capture.json").read_text())
     assert manifest["stop_reason"] == "SIGTERM"

@@ -1,4 +1,4 @@
-"""Two captures by one name: of one that runs, and of one that was killed, nothing is lost."""
+"""Two captures of one name: nothing is lost of a running one or of a killed one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FILTER = ("-i", "far", "--filter", "udp port 9")
 
 
 def refused(cable, *arguments: object) -> str:
-    """What a capture says that does not begin."""
+    """Returns the error of a capture that does not start."""
     agent = cable.start(*FILTER, *arguments)
     assert not agent.is_ready()
     assert agent.wait() == 2
@@ -79,7 +79,7 @@ def test_what_a_killed_one_recorded_is_kept(cable, pcap, tmp_path, name, until):
     for end, packets in ((".killed", 1_000), (".killed-2", 700)):
         about = json.loads((tmp_path / f"{manifest.name}{end}").read_text())
         assert about["packets_written"] == packets
-        # It is read as the file that it was.
+        # It is still readable.
         part = tmp_path / "killed" / f"{name}.part"
         part.parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}{end}").replace(part)

@@ -1,4 +1,4 @@
-"""An agent that captures live and rotates, while `flowsweep watch` keeps its report up to date."""
+"""An agent captures and rotates while `flowsweep watch` keeps its report up to date."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_packet_of_a_live_capture_is_in_the_tables(cable, tmp_path, until)
         watcher = subprocess.Popen([*map(str, watching)], cwd=tmp_path, stderr=log)
         agent = cable.start("-i", "far", "-w", folder / "pc1.pcap.zst", "--rotate-time", "1s")
         assert agent.is_ready()
-        # Before there is much to do: a watcher that is behind never waits for a file.
+        # Before the load begins: a watcher that is behind never waits for a file.
         until(lambda: WAITS in (tmp_path / "said").read_text(), "a file that is being written")
         stream = cable.stream(5)
         until((results / "report.html").exists, "a report while packets are captured")
@@ -33,7 +33,7 @@ def test_every_packet_of_a_live_capture_is_in_the_tables(cable, tmp_path, until)
         def is_recorded() -> bool:
             tables = [*results.glob("tables/*/*/captures.parquet")]
             packets = sum(pl.read_parquet(path)["packets"].sum() for path in tables)
-            # The record of a run follows its tables.
+            # The record of a run is written after its tables.
             records = [*results.glob("runs/*/run.json")]
             return packets == manifest["packets_written"] and len(records) == len(tables)
 
@@ -43,7 +43,7 @@ def test_every_packet_of_a_live_capture_is_in_the_tables(cable, tmp_path, until)
     assert manifest["packets_written"] == manifest["received"] > 1_000
     assert len(manifest["files"]) > 3
     tables = pl.read_parquet([*results.glob("tables/*/*/captures.parquet")])
-    # The last file may have been begun for nothing.
+    # The last file may be empty.
     filled = [one for one in manifest["files"] if one["packets"]]
     assert tables["dropped_kernel"].to_list() == [0] * len(filled)
     lines = (tmp_path / "said").read_text().splitlines()

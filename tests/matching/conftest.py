@@ -1,4 +1,4 @@
-"""`flowsweep match` as it is started, and its tables."""
+"""Runs `flowsweep match` and reads its tables."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import forks
 import polars as pl
 import pytest
 
-#: Runs `flowsweep match` on paths: what it ended with, and a table that it wrote.
+#: Runs `flowsweep match` on paths and returns the finished process.
 Match = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
 def match(tmp_path: Path) -> Match:
-    """Matches into the folder `matched` of the test."""
+    """Matches into the test's folder `matched`."""
 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         output = ("--output", tmp_path / "matched")
@@ -27,5 +27,5 @@ def match(tmp_path: Path) -> Match:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Callable[[str], pl.DataFrame]:
-    """A table that was written."""
+    """Reads a table from that folder."""
     return lambda name: pl.read_parquet(tmp_path / "matched" / f"{name}.parquet")

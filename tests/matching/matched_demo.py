@@ -1,4 +1,4 @@
-"""Results of some runs of the kept demo, with their captures put together."""
+"""Results of some runs of the kept demo, with their captures matched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures of the kept demo, spoiled on purpose: records, times, addresses."""
+"""Deliberately damaged captures of the kept demo: records, times, addresses."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from flowsweep import _parsers
 
 DEMO = Path(__file__).parents[2] / "workflows/experiments/captured/demo/runs"
 HEADER = 24
-#: Nanoseconds, little end first.
+#: Nanoseconds, little-endian.
 MAGIC = 0xA1B23C4D
-#: Number of a record from 0, and its time in ns, to its new time; None removes it.
+#: Maps a record's number (from 0) and its time in ns to its new time; None removes the record.
 Change = Callable[[int, int], int | None]
 
 
 def copy_run(run: Path, folder: Path) -> Path:
-    """A copy of a run's captures, manifests and run.json."""
+    """Copies a run's captures, manifests and run.json, and returns the copy."""
     folder.mkdir(parents=True)
     for pattern in ("*.pcap.zst", "*.capture.json", "run.json"):
         for path in run.glob(pattern):
@@ -28,7 +28,7 @@ def copy_run(run: Path, folder: Path) -> Path:
 
 
 def change(run: Path, host: str, change: Change) -> None:
-    """Replaces the capture of `host` by one with other times, and removes its manifest."""
+    """Replaces the capture of `host` by one with changed times, and removes its manifest."""
 
     def rewrite(content: bytes) -> Iterator[bytes]:
         for number, (time, lengths, frame) in enumerate(_records(content)):
@@ -55,7 +55,7 @@ def translate(run: Path, host: str, addresses: Mapping[str, str]) -> None:
 
 
 def _records(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """Time in ns, both lengths as they are written, and bytes of each record."""
+    """Yields time in ns, both length fields, and bytes of each record."""
     at = HEADER
     while at < len(content):
         seconds, rest, captured = struct.unpack_from("<III", content, at)

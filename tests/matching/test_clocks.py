@@ -1,7 +1,7 @@
-"""Clocks and delays from packets: of testbed runs whose stamps were changed, and of made captures.
+"""Clocks and delays from packets: testbed runs with changed timestamps, and generated captures.
 
-Hosts of the kept demo are namespaces of one machine, so their clocks differ by 0. Its manifests are
-older than the entry that says so: the packets alone have to tell.
+The hosts of the kept demo are namespaces of one machine, so their clocks differ by 0. Its
+manifests predate the entry that says so: only the packets can show it.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from spoiled import DEMO, change, copy_run
 from flowsweep.matching import hosts, tables
 
 MS = 1_000_000
-#: By so much the repaired clock may be wrong, in the median.
+#: Largest median error of the repaired clock.
 CLOSE = 5_000
 KEYS = ["sender", "packet_sent"]
 
 
 def write(run, folder):
-    """Matches a run: its summary, and its tables `clocks` and `one_way`."""
+    """Matches a run; returns its summary, and its tables `clocks` and `one_way`."""
     summary = tables.write(hosts.find([run], {}), folder)
     return summary, *(pl.read_parquet(folder / f"{name}.parquet") for name in ("clocks", "one_way"))
 
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory):
-    """Delays of a run by the clocks as they are: the emulator's hosts have one clock."""
+    """Delays of a run without correction: the emulator's hosts share one clock."""
     folder = tmp_path_factory.mktemp("honest")
     found = {}
     for run in ("nqueens-rtt_64ms-r1", "nqueens-baseline-r1"):
@@ -56,7 +56,7 @@ def test_a_changed_clock_is_repaired(kind, run, tmp_path, honest):
     change(spoiled, "pc3", lambda _, time: changes[kind](time))
     _, clocks, rows = write(spoiled, tmp_path / "out")
     rows = rows.join(truth, on=KEYS).filter(pl.col("delay_ns").is_not_null())
-    # Nearly all: while a clock is set, nothing is known of packets under way.
+    # Nearly all: while a clock is being set, packets in transit are unknown.
     assert rows.height > 0.9 * truth.height
     off = (rows["delay_ns"] - rows["true_ns"]).abs()
     assert off.median() < CLOSE
@@ -70,7 +70,7 @@ def test_a_changed_clock_is_repaired(kind, run, tmp_path, honest):
 
 
 def lab(folder, seed, *, offset=0, drift=0.0, both=True, back_at=None, back_by=0):
-    """Captures of a and b, 5 ms apart, where the clock of b is wrong; true delays by number."""
+    """Builds captures of a and b, 5 ms apart, with a wrong clock at b; true delays by number."""
     drawn = random.Random(seed)
     begin, span = 0, 20 * 10**9
     sent = {"a": [], "b": []}
@@ -98,7 +98,7 @@ def lab(folder, seed, *, offset=0, drift=0.0, both=True, back_at=None, back_by=0
             seen[receiver].append((time + delay, frame, False))
             sent[sender].append((time, delay))
     for host, packets in seen.items():
-        # In the order in which they happened.
+        # In the order of true time.
         packets.sort(key=lambda packet: packet[0])
         content = pcap([(stamp(host, time), frame) for time, frame, _ in packets])
         (folder / f"{host}.pcap").write_bytes(content)
@@ -132,10 +132,10 @@ def test_the_stated_error_holds_the_truth_on_uneven_paths(tmp_path):
         delays_off = (rows["delay_ns"] - rows["true_ns"]).abs()
         beside += (delays_off <= rows["delay_error_ns"]).all()
         assert abs(clock["drift_ppm"] - drift * 1e6) < 0.5
-        # Without the way the round trip divides, all of a direction are off by as much.
+        # The split of the RTT is unknown, so all delays of a direction have the same error.
         waits = rows.with_columns(least=pl.col("true_ns").min().over("sender"))
         assert ((waits["queue_ns"] - waits["true_ns"] + waits["least"]).abs() < 5_000).all()
-    # Half of a round trip holds the truth always, not only mostly: each way takes 0 at least.
+    # Half of an RTT always covers the truth, because no direction takes less than 0.
     assert (held, beside) == (60, 60)
 
 
@@ -203,7 +203,7 @@ def test_one_kernel_has_one_clock_and_changed_stamps_contradict_it(tmp_path):
 
 
 def test_one_clock_has_no_steps_however_the_delays_change(tmp_path):
-    """Packets one way become faster and those back slower by as much, as on a busy machine."""
+    """Delays fall in one direction and rise as much in the other, as on a busy machine."""
 
     def out_and_back(boot_ids):
         folder = tmp_path / "-".join(boot_ids)

@@ -1,4 +1,4 @@
-"""What `flowsweep match` says and ends with: counts, and inputs that cannot be matched."""
+"""Output and exit codes of `flowsweep match`: counts, and inputs that cannot be matched."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def test_delays_of_the_paths_are_those_of_the_table(match, table):
         delays, queues = (own[name].sort().to_list() for name in ("delay_ns", "queue_ns"))
         assert path["packets"] == len(delays)
         assert path["delay_min_ns"] == delays[0]
-        # Half of the values are at most the median, and 99 % at most the other one.
+        # Half of the values are at most the median, and 99 % at most the p99.
         assert delays[(len(delays) - 1) // 2] == path["delay_p50_ns"]
         assert queues[math.ceil(0.99 * len(queues)) - 1] == path["queue_p99_ns"]
-    # The emulator's link delays by half of 64 ms, and one site's own network by nothing.
+    # The emulator's link delays by half of 64 ms, and a site's own network does not.
     assert 32_000_000 < paths["pc1", "pc3"]["delay_min_ns"] < 32_100_000
     assert paths["pc1", "pc2"]["delay_min_ns"] < 100_000
 

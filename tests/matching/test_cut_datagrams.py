@@ -1,4 +1,4 @@
-"""Fates of datagrams: those that interfaces cut or merge (UDP GSO and GRO), and those alike."""
+"""Fates of datagrams: split or merged by interfaces (UDP GSO and GRO), and identical ones."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Packets = list[tuple[int, bytes]]
 
 
 class Sender:
-    """Sends datagrams in batches from A to B, each of which B answers; the path loses some."""
+    """Sends datagrams in batches from A to B, which answers each batch; the path loses some."""
 
     def __init__(self, version: int, most: int, lost: float = 0.0) -> None:
         self.ends = ADDRESSES[version]
         self.drawn = random.Random(1)
-        #: As a capture has them: each batch as one packet, each datagram as one, what arrived.
+        #: Three views: a packet per batch, a packet per datagram, and the datagrams that arrived.
         self.batches: Packets = []
         self.datagrams: Packets = []
         self.arrived: Packets = []
@@ -43,7 +43,7 @@ class Sender:
             self.answers.append((time + DELAY + MS, answer))
 
     def frame(self, payload: bytes, ident: int, *, answers: bool = False) -> bytes:
-        """A datagram of A, or of B."""
+        """Returns a datagram of A, or of B."""
         ports = (5000, 443)[:: -1 if answers else 1]
         header = struct.pack(">HHHH", *ports, 8 + len(payload), 1)
         return ethernet(ip(*self.ends[:: -1 if answers else 1], 17, header + payload, ident=ident))
@@ -51,7 +51,7 @@ class Sender:
 
 @pytest.fixture
 def fates(tmp_path: Path, match, table):
-    """Numbers of fates, with their evidence, of what A and B captured beside the answers."""
+    """Counts the fates, with their evidence, given the captures of A and B without the answers."""
 
     def run(made: Sender, at_a: Packets, at_b: Packets) -> dict[tuple[str, str, str], int]:
         answers = made.answers
@@ -79,7 +79,7 @@ def test_a_datagram_that_was_cut_or_merged_is_not_lost(version: int, is_merged: 
     whole = found.pop(("a", "delivered", "matched"))
     assert 0 < whole < 10
     both = len(made.batches) + len(made.datagrams) - 2 * whole
-    # The last answer is in one capture alone, which lacks nothing before.
+    # The last answer is in one capture only, and nothing before it is missing.
     assert found == {
         ("a", "unknown", "merged"): both,
         ("b", "delivered", "matched"): 59,
@@ -88,18 +88,18 @@ def test_a_datagram_that_was_cut_or_merged_is_not_lost(version: int, is_merged: 
 
 
 def test_datagrams_that_nobody_cut_are_lost_where_the_capture_is_whole(fates):
-    """However long those are that arrive: jumbo frames."""
+    """Even if those that arrive are long, as jumbo frames are."""
     made = Sender(4, most=5, lost=0.1)
     late = [(time + DELAY, frame) for time, frame in made.batches if time % (30 * MS)]
     found = fates(made, made.batches, late)
-    # The first one may have arrived before B captured.
+    # The first one may have arrived before B began to capture.
     assert found[("a", "lost", "absent")] == 5
     assert found[("a", "unknown", "edge")] == 1
     assert ("a", "unknown", "merged") not in found
 
 
 def test_a_gap_in_one_capture_makes_no_cut_datagrams(fates):
-    """Both captures have packets alone, but none is longer than Ethernet carries."""
+    """Each capture has packets that the other lacks, but none is longer than an Ethernet frame."""
     made = Sender(4, most=3)
     found = fates(
         made, made.datagrams[:60] + made.datagrams[63:], made.arrived[:30] + made.arrived[40:]
@@ -110,7 +110,7 @@ def test_a_gap_in_one_capture_makes_no_cut_datagrams(fates):
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_datagrams_of_one_length_are_distinguished_by_what_they_carry(version: int, fates):
-    """As those of RTP: without identifications, several under way at once, and of each loss one."""
+    """Like RTP: no identifications, several in transit, and one of them lost."""
     made = Sender(version, most=16)
     whole = [(t, frame) for t, frame in made.datagrams if len(frame) >= SIZE]
     late = [(t + DELAY, frame) for t, frame in whole]
@@ -125,7 +125,7 @@ def test_datagrams_of_one_length_are_distinguished_by_what_they_carry(version: i
 
 @pytest.mark.parametrize("carries", ["numbers", "zeros"])
 def test_an_identification_that_comes_again_is_of_another_datagram(carries: str, fates):
-    """A sender of many datagrams a second begins its identifications anew within seconds."""
+    """A fast sender reuses its identifications within seconds."""
     made = Sender(4, most=1)
     cycle, count = 17_000, 40_000
     sent = []
@@ -141,7 +141,7 @@ def test_an_identification_that_comes_again_is_of_another_datagram(carries: str,
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_pings_are_distinguished_by_their_numbers(version: int, fates):
-    """Though several are under way at once, all of one length, and none has an identification."""
+    """Several equally long pings are in transit, without identifications."""
     made = Sender(version, most=1)
     protocol, kind = (1, 8) if version == 4 else (58, 128)
     sent = []

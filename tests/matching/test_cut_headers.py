@@ -1,4 +1,4 @@
-"""Captures whose snap lengths end at different places of the headers of TCP."""
+"""Captures whose snap lengths cut the TCP header at different places."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from build import ethernet, ip, pcap
 
 MS = 1_000_000
 DELAY = 5 * MS
-#: Segments that A sends, one each millisecond; every second one is acknowledged.
+#: Segments that A sends, one per millisecond; every second one is acknowledged.
 SEGMENTS = 60
 LOST, RESENT_AT = 21, 70 * MS
 ADDRESSES = {4: ("10.0.0.1", "10.0.0.2"), 6: ("fd00::1", "fd00::2")}
 
 
 class Transfer:
-    """A transfer with timestamps from A to B, of which one segment is lost and sent again."""
+    """A transfer with timestamps from A to B, in which one segment is lost and sent again."""
 
     def __init__(self, version: int) -> None:
         self.addresses = ADDRESSES[version]
@@ -32,7 +32,7 @@ class Transfer:
         self.acknowledge(SEGMENTS - 1, RESENT_AT)
 
     def frame(self, time: int, *, answers: bool, seq: int, ack: int, payload: int) -> bytes:
-        """A segment of A, or of B."""
+        """Returns a segment of A, or of B."""
         ends = self.addresses[:: -1 if answers else 1]
         ports = (1000, 80)[:: -1 if answers else 1]
         fields = (*ports, seq, ack, 8 << 12 | 0x10, 512, 0, 0)
@@ -42,14 +42,14 @@ class Transfer:
         return ethernet(ip(*ends, 6, header + bytes(payload), ident=ident))
 
     def send(self, time: int, number: int, *, is_lost: bool = False) -> None:
-        """1,000 bytes of A."""
+        """Sends 1,000 bytes of A."""
         frame = self.frame(time, answers=False, seq=1 + 1000 * number, ack=1, payload=1000)
         self.at_a.append((time, frame))
         if not is_lost:
             self.at_b.append((time + DELAY, frame))
 
     def acknowledge(self, number: int, sent: int | None = None) -> None:
-        """An answer of B to what arrived up to a segment."""
+        """Acknowledges what arrived up to a segment."""
         time = (number * MS if sent is None else sent) + DELAY
         until = number + 1 if number < LOST or sent else LOST
         frame = self.frame(time, answers=True, seq=1, ack=1 + 1000 * until, payload=0)
@@ -62,7 +62,7 @@ class Transfer:
 def test_timestamps_that_one_capture_lacks_tell_no_packets_apart(
     snaplens: tuple[int, int], version: int, tmp_path: Path, match, table
 ) -> None:
-    """Of a segment and its repetition, without identifications, is it unknown which arrived."""
+    """Without identifications it is unknown whether a segment or its retransmission arrived."""
     made = Transfer(version)
     paths = []
     more = 20 if version == 6 else 0

@@ -1,4 +1,4 @@
-"""Fates beside the emulator's own log, frame by frame, where it loses and doubles them."""
+"""Fates compared with the emulator's log, frame by frame, where it drops and duplicates them."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_each_frame_has_the_fate_that_the_emulator_gave_it(
         sender = {"west": "pc1", "east": "pc2"}[link["from"]]
         path = rows.filter(sender=sender)
         counts = dict(path.group_by("fate").len().iter_rows())
-        # A host answers two packets with equal RSTs, without identification: where one of them is
-        # lost nobody knows which one.
+        # A host answers two packets with equal RSTs without identification: if one is lost, which
+        # one is unknown.
         unknown = path.filter(fate="unknown")
         assert {*unknown["evidence"]} <= {"alike"}
         assert {*unknown["ip_id"], *unknown["payload_bytes"]} <= {0}
@@ -62,7 +62,7 @@ def test_each_frame_has_the_fate_that_the_emulator_gave_it(
         arrived = link["delivered"] - counts["delivered"] - counts["duplicated"]
         assert lost - counts["lost"] + arrived == unknown.height
         assert set(counts) - {"unknown"} == {"delivered", "lost", "duplicated"}
-        # In the order of sending; the log has frames of probes, before and behind the captures.
+        # In the order of sending; the log also has frames of probes before and after the captures.
         sent = path.filter(pl.col("packet_sent").is_not_null()).sort("packet_sent")
         begin = sent["time_sent"].dt.timestamp("ns").min()
         frames = log[(log["link"] == number) & (log["arrive_ns"] >= begin)]

@@ -1,4 +1,4 @@
-"""What became of packets whose fate is known: made ones, and those of the kept demo."""
+"""Packets whose fate is known: generated ones, and those of the kept demo."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ MS = 1_000_000
 
 
 def segment(seq: int, ident: int, payload: int = 100) -> bytes:
-    """Data from A to B."""
+    """Returns data from A to B."""
     header = struct.pack(">HHIIHHHH", A[1], B[1], seq, 1, 5 << 12 | 0x10, 512, 0, 0)
     return ethernet(ip(A[0], B[0], 6, header + bytes(payload), ident=ident))
 
 
 def acknowledge(number: int, ident: int) -> bytes:
-    """An acknowledgement from B to A."""
+    """Returns an acknowledgement from B to A."""
     header = struct.pack(">HHIIHHHH", B[1], A[1], 1, number, 5 << 12 | 0x10, 512, 0, 0)
     return ethernet(ip(B[0], A[0], 6, header, ident=ident))
 
 
 def datagram(content: bytes, ident: int = 0) -> bytes:
-    """UDP from A to B."""
+    """Returns a UDP datagram from A to B."""
     header = struct.pack(">HHHH", 5, 6, 8 + len(content), 0)
     return ethernet(ip(A[0], B[0], 17, header + content, ident=ident))
 
 
 @pytest.fixture
 def fates(tmp_path: Path, match, table):
-    """Matches two captures, of packets (time in ms, frame); the rows in order of sending."""
+    """Matches two captures of packets (time in ms, frame); returns the rows in sending order."""
 
     def run(at_a, at_b, *options):
         for name, packets in (("a", at_a), ("b", at_b)):
@@ -90,7 +90,7 @@ def test_what_the_receiver_acknowledged_was_not_captured(fates):
 def test_copies_overtaking_and_packets_that_the_sender_lacks(fates):
     frames = [datagram(bytes([n]) * 20, ident=100 + n) for n in range(8)]
     at_a = [(10 * n, frame) for n, frame in enumerate(frames) if n != 5]
-    # 2 arrives behind 3 and 4, and 3 comes twice.
+    # 2 arrives after 3 and 4, and 3 comes twice.
     order = [0, 1, 3, 3, 4, 2, 5, 6, 7]
     at_b = [(50 + 5 * place, frames[n]) for place, n in enumerate(order)]
     at_a.append((200, acknowledge(1, 7)))
@@ -146,7 +146,7 @@ def test_every_packet_of_the_demo_has_one_row_and_fates_that_add_up(run, tmp_pat
             + rows.filter(receiver=host)["packet_received"].is_not_null().sum()
             == flows["packets"].sum()
         )
-    # The demo's hosts capture all; what its emulator dropped stands in run.json.
+    # The demo's hosts capture everything; run.json has the emulator's drops.
     assert set(rows["fate"]) <= {"delivered", "lost"}
     assert rows.filter(fate="lost").height == _dropped(DEMO / run)
 
@@ -175,7 +175,7 @@ def test_with_records_removed_no_fate_is_wrong_and_few_are_unknown(run, tmp_path
 
     change(spoiled, "pc1", remove)
     assert match(spoiled).returncode == 0
-    # Packets that others sent have their numbers still.
+    # Packets of other senders keep their numbers.
     found = table("fates").filter(pl.col("sender") != "pc1", pl.col("fate") != "duplicated")
     found = found.join(truth, on=keys, suffix="_true")
     expected = pl.when(pl.col("number").is_in(gone) & (pl.col("receiver") == "pc1")).then(
@@ -217,7 +217,7 @@ def test_fates_do_not_depend_on_the_clocks(offset, tmp_path, match, table):
     truth = table("fates").select(columns).sort(columns)
     shifted = copy_run(run, tmp_path / "shifted")
     begin = table("fates")["time_sent"].dt.timestamp("ns").min()
-    # 30 ppm as well.
+    # The clock also drifts by 30 ppm.
     change(shifted, "pc3", lambda _, time: time + offset + (time - begin) * 30 // 10**6)
     assert match(shifted).returncode == 0
     assert table("fates").select(columns).sort(columns).equals(truth)

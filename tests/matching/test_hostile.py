@@ -1,4 +1,4 @@
-"""Captures with wrong bytes and wrong times: every IP packet still has its place in one row."""
+"""Captures with wrong bytes and times: every IP packet still has its place in one row."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def read_packets(files: list[Path]) -> pl.DataFrame:
 
 
 def check(packets: pl.DataFrame, rows: pl.DataFrame, host: str) -> None:
-    """Checks that each packet of a host stands in a row, and in one only.
+    """Checks that each packet of a host is in exactly one row.
 
-    Where segments are matched by their bytes, one that carries a part of another stands there, and
-    one that carries bytes of several stands beside each.
+    If segments are matched by their bytes, a segment that carries part of another one is in that
+    one's row, and a segment that carries bytes of several is in the row of each.
     """
     sent, received = rows.filter(sender=host), rows.filter(receiver=host)
     numbers = [*sent["packet_sent"].drop_nulls(), *received["packet_received"].drop_nulls()]

@@ -1,4 +1,4 @@
-"""`flowsweep ingest --match`, and the questions on one-way delays and losses."""
+"""`flowsweep ingest --match`, and the queries on one-way delays and losses."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_delays_grow_by_half_of_the_round_trip_and_queues_by_what_they_hold(resu
 
 
 def test_the_grade_of_a_capture_says_what_is_known_of_its_clock(tmp_path: Path) -> None:
-    """What 250 ns are to 1 ms, what 500 us are, and what no packet tells."""
+    """Clock errors of 250 ns and of 500 us against a delay of 1 ms, and an unknown one."""
     import tiny
 
     tiny.runs(tmp_path, [tiny.run(name, baseline=True) for name in ("near", "far", "none")])

@@ -1,4 +1,4 @@
-"""Fates of made segments that the sender's interface cuts and the receiver's merges."""
+"""Fates of generated segments that the sender's interface splits and the receiver's merges."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ PORTS = (1000, 80)
 ADDRESSES = {4: ("10.0.0.1", "10.0.0.2"), 6: ("fd00::1", "fd00::2")}
 MSS = 1448
 US, MS = 1_000, 1_000_000
-#: Between sending and arriving, and until what is lost is sent again.
+#: From sending to arrival, and until a retransmission.
 DELAY, TIMEOUT = 20 * MS, 60 * MS
 
 
 @dataclass
 class Part:
-    """What is on the wire of a segment."""
+    """One packet on the wire."""
 
     seq: int
     payload: int
@@ -31,11 +31,11 @@ class Part:
 
 @dataclass
 class Transfer:
-    """A bulk transfer from A to B over a path that loses, doubles and reorders.
+    """A bulk transfer from A to B over a path that drops, duplicates and reorders packets.
 
     Attributes:
-        lost: Bytes that were lost of each segment that A sent, by sequence number and time.
-        copies: Records in B's capture with bytes that arrived before, in the same part.
+        lost: Lost bytes of each segment that A sent, by sequence number and time.
+        copies: Records in B's capture with bytes that had already arrived in the same part.
     """
 
     seed: int
@@ -50,7 +50,7 @@ class Transfer:
     copies: int = 0
 
     def frame(self, part: Part, *, answers: bool = False) -> bytes:
-        """A segment, or an acknowledgement of what is before `part.seq`."""
+        """Returns a segment, or an acknowledgement of the bytes before `part.seq`."""
         ends = ADDRESSES[self.version][:: -1 if answers else 1]
         ports = PORTS[:: -1 if answers else 1]
         numbers = (1, part.seq % 2**32) if answers else (part.seq % 2**32, 1)
@@ -61,7 +61,7 @@ class Transfer:
         return ethernet(ip(*ends, 6, header + options + bytes(part.payload), ident=ident))
 
     def make(self) -> tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]]:
-        """The captures of A and of B."""
+        """Returns the captures of A and of B."""
         drawn = random.Random(self.seed)
         waiting = []
         seq = self.first_seq
@@ -80,7 +80,7 @@ class Transfer:
             for offset in range(0, payload, MSS):
                 size = min(MSS, payload - offset)
                 parts.append(Part(first + offset, size, ident, time // MS))
-                # 0 is no identification
+                # 0 means no identification
                 ident = ident % 65_535 + 1
             whole = Part(first, payload, parts[0].ident, parts[0].tsval)
             at_a.append((time, self.frame(whole), whole))
@@ -109,7 +109,7 @@ class Transfer:
         return sorted(sent, key=lambda p: p[0]), sorted(at_b, key=lambda p: p[0])
 
     def _merge(self, arrivals: list[tuple[int, Part]]) -> list[tuple[int, Part]]:
-        """What the interface of B makes of the parts that arrive."""
+        """Merges arriving parts as the interface of B does."""
         found: list[tuple[int, Part]] = []
         for time, part in arrivals:
             last_time, last = found[-1] if found else (0, part)
@@ -142,7 +142,7 @@ class Transfer:
 
 @pytest.fixture
 def matched(tmp_path, match, table):
-    """Matches the captures of a transfer; the rows of A's segments in the order of sending."""
+    """Matches the captures of a transfer; returns the rows of A's segments in sending order."""
 
     def run(transfer: Transfer, lacking: float = 0, offset: int = 0) -> pl.DataFrame:
         drawn = random.Random(transfer.seed)
@@ -199,7 +199,7 @@ def test_the_fate_of_each_segment_is_that_of_its_bytes(seed, about, matched):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_without_timestamps_and_identifications_no_fate_is_wrong(seed, matched):
-    # A second copy could be of what was sent again.
+    # A second copy could be one of a retransmission.
     transfer = Transfer(seed, version=6, has_timestamps=False, doubled=0)
     unknown = check(transfer, rows := matched(transfer))
     assert set(unknown["evidence"]) <= {"alike"}

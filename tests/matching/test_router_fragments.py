@@ -1,4 +1,4 @@
-"""A router that divides datagrams into fragments, between the two captures."""
+"""A router between the two captures divides datagrams into fragments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PART = 800
 
 
 def packets(number: int) -> tuple[bytes, list[bytes]]:
-    """A datagram as A sends it, and as it arrives at B: every other one is divided."""
+    """Returns a datagram as A sends it, and as it arrives at B: every other one is fragmented."""
     content = datagram(5, 6, 1_400 if number % 2 else 100)
     parts = [content[at : at + PART] for at in range(0, len(content), PART)]
     fields = [at * PART // 8 | (MORE if at + 1 < len(parts) else 0) for at in range(len(parts))]
@@ -38,7 +38,7 @@ def test_they_are_neither_lost_nor_missing(is_divided: bool, tmp_path: Path, mat
         arriving = parts if is_divided else [whole]
         at_a.append((time, whole))
         at_b += [] if number in LOST else [(time + DELAY, part) for part in arriving]
-        # Clocks are compared by packets of both directions.
+        # Comparing clocks takes packets in both directions.
         back = ethernet(ip(B, A, 17, datagram(6, 5, 20), ident=number + 1))
         at_b.append((time + DELAY, back))
         at_a.append((time + 2 * DELAY, back))

@@ -1,4 +1,4 @@
-"""A clock that is set during the capture, by more than packets are under way."""
+"""A clock is set during the capture, by more than the time that packets are in transit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOST = range(7, COUNT, 20)
 
 
 def frame(number: int, *, answers: bool) -> bytes:
-    """The datagram of A, or its answer."""
+    """Returns the datagram of A, or its answer."""
     (source, sport), (target, dport) = (B, A) if answers else (A, B)
     return ethernet(ip(source, target, 17, datagram(sport, dport, 20), ident=number + 1))
 
@@ -24,9 +24,9 @@ def frame(number: int, *, answers: bool) -> bytes:
 def write(
     folder: Path, host: str, first: int, step: int, silence: int, *, is_exchanged: bool = False
 ) -> None:
-    """The captures of A and B; the clock of `host` is set before datagram `first`, in a silence.
+    """Writes the captures of A and B; the clock of `host` is set before datagram `first`.
 
-    If `is_exchanged`, what is behind that datagram comes before it in the file of `host`.
+    If `is_exchanged`, that datagram and the following ones come first in the file of `host`.
     """
     captures: dict[str, list[tuple[int, int, bytes]]] = {"a": [], "b": []}
     for number in range(COUNT):
@@ -62,7 +62,7 @@ def test_packets_behind_it_have_their_fates(
     assert rows == [("a", "delivered", whole), ("a", "lost", len(LOST)), ("b", "delivered", COUNT)]
     delays = table("one_way").drop_nulls("delay_ns")
     assert ((delays["delay_ns"] - DELAY).abs() <= delays["delay_error_ns"]).all()
-    # A clock that was set back reads the same times twice.
+    # A clock that was set back shows the same times twice.
     read_twice = max(-seconds * SECOND - silence, 0) if seconds > -COUNT / 100 else 0
     assert delays.height >= (COUNT + whole) * (0.9 - 2 * read_twice / (COUNT * 10 * MS))
 
@@ -78,7 +78,7 @@ def test_packets_that_come_too_late_in_the_file_are_unknown(
     assert f"the capture of {host} goes back in time" in done.stdout
     fates = table("fates")
     counts = dict(fates.group_by("fate").len().rows())
-    # Only the half behind the exchange meets packets of the other capture.
+    # Only the part after the exchange meets packets of the other capture.
     behind = COUNT - 1_400
     lost = sum(number >= 1_400 for number in LOST)
     assert set(counts) <= {"delivered", "lost", "unknown"}

@@ -1,4 +1,4 @@
-"""A pcapng file that says how many packets were dropped: an absence in it proves no loss."""
+"""A pcapng file that states a number of drops: a packet missing in it was not surely lost."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MISSING = (7, 20)
 
 
 def datagram(number: int, *, answers: bool) -> bytes:
-    """The UDP datagram of A, or its answer."""
+    """Returns the UDP datagram of A, or its answer."""
     (source, sport), (target, dport) = (B, A) if answers else (A, B)
     content = build.datagram(sport, dport, 20)
     return build.ethernet(build.ip(source, target, 17, content, ident=number + 1))
 
 
 def statistics(code: int, count: int) -> bytes:
-    """An Interface Statistics Block."""
+    """Returns an Interface Statistics Block."""
     return build.block(
         5, struct.pack("<III", 0, 0, 0) + build.option(code, struct.pack("<Q", count))
     )

@@ -1,4 +1,4 @@
-"""`flowsweep match` of an experiment: all of its runs, each in a folder and a line."""
+"""`flowsweep match` of an experiment: each of its runs gets a folder and a line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_each_run_has_tables_and_a_line(match, experiment, tmp_path):
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()[1:]]
     assert [line[0] for line in lines] == [*RUNS]
-    # Half of the RTT that was set, and what queues take.
+    # Half of the configured RTT, plus queueing.
     assert [float(line[4]) for line in lines] == [pytest.approx(half, abs=0.05) for half in (2, 32)]
     for line in lines:
         folder = tmp_path / "matched" / f"run={line[0]}"

@@ -1,4 +1,4 @@
-"""A router that gives each connection of the hosts behind it a port of its own (NAPT, RFC 3022)."""
+"""A router gives each connection of the hosts behind it its own port (NAPT, RFC 3022)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Ends = tuple[str, int, str, int]
 
 
 def segment(sport: int, dport: int, seq: int) -> bytes:
-    """A TCP segment of 100 bytes that acknowledges none."""
+    """Returns a TCP segment of 100 bytes that acknowledges none."""
     return struct.pack(">HHIIBBHHH", sport, dport, seq, 1, 0x50, 0x18, 512, 0, 0) + bytes(100)
 
 
 def frame(protocol: int, ends: Ends, number: int, *, answers: bool) -> bytes:
-    """A packet of a client, or its answer; both sides of the router show the same but its ends."""
+    """Returns a packet of a client, or its answer; the router changes only its ends."""
     source, sport, target, dport = (*ends[2:], *ends[:2]) if answers else ends
     if protocol == TCP:
         content = segment(sport, dport, number * 100)
@@ -34,7 +34,7 @@ def frame(protocol: int, ends: Ends, number: int, *, answers: bool) -> bytes:
 
 
 def write(folder: Path, protocol: int, connections: int, packets: int) -> dict[str, list[int]]:
-    """Captures of two clients and their server; sent and lost packets by the sender."""
+    """Writes captures of two clients and their server; returns sent and lost packets by sender."""
     chance = random.Random(7)
     files: dict[str, list[tuple[int, bytes]]] = {"c1": [], "c2": [], "server": []}
     counts = {name: [0, 0] for name in files}
@@ -86,7 +86,7 @@ def test_each_connection_is_followed(
 
 
 def test_hosts_that_nobody_captured_stay_outside(tmp_path: Path, match, table) -> None:
-    """The server also speaks with others, whose packets look much alike."""
+    """The server also talks to others, whose packets look alike."""
     write(tmp_path, UDP, 40, 60)
     others = [
         (EPOCH + number * MS, frame(UDP, ("192.0.2.9", 5, SERVER, 443), number, answers=False))

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 RUN = DEMO / "nqueens-rtt_64ms-r1"
 PC1, PC3, PC4 = "10.77.1.1", "10.77.2.1", "10.77.2.2"
 PUBLIC, FIREWALL = "203.0.113.1", "198.51.100.7"
-#: Addresses by the host in whose capture others replace them.
+#: Replaced addresses, by the host in whose capture they are replaced.
 Translated = Mapping[str, Mapping[str, str]]
 
 
 @pytest.fixture
 def matched(tmp_path: Path) -> Callable[[Translated], tuple[MatchSummary, list[pl.DataFrame]]]:
-    """Matches the run, some of whose captures have other addresses: what was found, the tables."""
+    """Matches the run with replaced addresses in some captures; returns summary and tables."""
 
     def match(translated: Translated) -> tuple[MatchSummary, list[pl.DataFrame]]:
         run = copy_run(RUN, tmp_path / f"run-{len(list(tmp_path.iterdir()))}")

@@ -1,4 +1,4 @@
-"""Single packets whose times are wrong: no other packet has another fate because of them."""
+"""Single packets with wrong times do not change the fates of other packets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOST = range(7, COUNT, 20)
 
 
 def frame(number: int, *, answers: bool) -> bytes:
-    """The datagram of A, or its answer."""
+    """Returns the datagram of A, or its answer."""
     (source, sport), (target, dport) = (B, A) if answers else (A, B)
     return ethernet(ip(source, target, 17, datagram(sport, dport, 20), ident=number + 1))
 
