@@ -1,4 +1,4 @@
-"""Starts an application alone on this machine, or in the testbed with captures, and reads both."""
+"""Runs an application alone on this machine, or in the testbed with captures, and reads both."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import polars as pl
 ROOT = Path(__file__).parents[2]
 WORKLOADS = ROOT / "capture" / "workloads"
 FLOWSWEEP = [sys.executable, "-m", "flowsweep"]
-LIMIT_S = 300  # only what hangs takes longer
+LIMIT_S = 300  # only a hang takes longer
 
-# The subject here is the traffic: a busy machine may delay it.
+# These tests are about the traffic: a busy machine may delay it.
 EXPERIMENT = """\
 sites:
   west: [pc1, pc2]
@@ -36,7 +36,7 @@ limits: {{other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}}
 
 
 def mpirun(folder: Path, ranks: int, *program: object) -> subprocess.CompletedProcess[str]:
-    """Python with these arguments on so many ranks on the loopback, over TCP as in the testbed."""
+    """Runs Python on `ranks` ranks over the loopback, with TCP as in the testbed."""
     names = ("OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT")
     root = {f"{name}{end}": "1" for name in names for end in ("", "_CONFIRM")}
     command = [
@@ -57,7 +57,7 @@ def mpirun(folder: Path, ranks: int, *program: object) -> subprocess.CompletedPr
 def alone(
     app: str, problem: dict[str, Any], folder: Path, *, ranks: int = 3, compute: str = "paced"
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]:
-    """The application without a testbed, and its app.json if any."""
+    """Runs the application without a testbed; returns the process and its app.json, if any."""
     output = folder / "app.json"
     program = (WORKLOADS / app / f"{app}.py", "--problem", json.dumps(problem))
     done = mpirun(folder, ranks, *program, "--compute", compute, "--output", output)
@@ -66,19 +66,19 @@ def alone(
 
 @dataclass(frozen=True)
 class Captured:
-    """A run of four hosts in two sites, and the tables of one host's capture."""
+    """A run of four hosts in two sites, and the tables of their captures."""
 
     record: dict[str, Any]
     folder: Path
 
     @property
     def application(self) -> dict[str, Any]:
-        """What the ranks know."""
+        """The application's own record."""
         found: dict[str, Any] = self.record["application"]
         return found
 
     def table(self, host: str, name: str, *options: str) -> pl.DataFrame:
-        """A table of `flowsweep parse`."""
+        """Returns a table of `flowsweep parse`."""
         output = self.folder / f"tables-{host}{''.join(options)}"
         if not output.exists():
             capture = self.folder / "run" / f"{host}.pcap.zst"
@@ -87,7 +87,7 @@ class Captured:
         return pl.read_parquet(output / f"{name}.parquet")
 
     def bins(self, host: str, address: str) -> pl.DataFrame:
-        """Payload into and out of a host in every 10-ms bin of the run, empty ones too."""
+        """Returns payload out of and into a host in every 10-ms bin of the run, empty ones too."""
         found = self.table(host, "throughput")
         number = pl.col("bin_start").dt.epoch("ns") // 10_000_000
         found = found.with_columns(number.cast(pl.Int64).alias("bin"))
@@ -101,7 +101,7 @@ class Captured:
 
 
 def captured(app: str, problem: dict[str, Any], folder: Path, *settings: str) -> Captured:
-    """One run by `flowsweep run`, at the baseline or as set (`rtt=16ms`)."""
+    """Makes one run with `flowsweep run`, at the baseline or with settings (`rtt=16ms`)."""
     experiment = folder / "short.yaml"
     experiment.write_text(EXPERIMENT.format(app=app, problem=json.dumps(problem)))
     words = ["run", str(experiment), "--output", str(folder / "run")]
@@ -116,7 +116,7 @@ def captured(app: str, problem: dict[str, Any], folder: Path, *settings: str) ->
 
 
 def counts_agree(record: dict[str, Any]) -> bool:
-    """Whether every rank received what the others say they sent it."""
+    """Returns whether every rank received what the others report as sent to it."""
     return all(
         sum(rank["to"].get(str(to["rank"]), {}).get(count, 0) for rank in record["ranks"])
         == to[f"received_{count}"]

@@ -1,4 +1,4 @@
-"""Awari: databases as one thread builds them, whatever is switched; phases and primitives timed."""
+"""Awari: the databases of one thread, with any optimisation off; timed phases and primitives."""
 
 from __future__ import annotations
 

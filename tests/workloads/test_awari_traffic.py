@@ -1,7 +1,7 @@
-"""Awari in its captures: small messages, all to all; what each of the five optimisations changes.
+"""Awari's captures: small messages, all to all, and the effect of each of the five optimisations.
 
-In the paper (Verstoep, section 5) they gain 50 % on 144 cores. Here each is left out alone, where
-what it is for can be seen: latency for the first two, one slow receiver for the third, much
+In the paper (Verstoep, section 5) they gain 50 % on 144 cores. Here each is left out alone, in the
+situation that it is for: latency for the first two, one slow receiver for the third, much
 computing for the last two.
 """
 
@@ -22,12 +22,12 @@ JOB_BYTES = 12
 
 
 def tail(batch: int) -> int:
-    """The last segment of a full message of so many bytes."""
+    """Returns the last segment's size of a full message of `batch` bytes."""
     return (batch // JOB_BYTES * JOB_BYTES + MPI_BYTES) % SEGMENT
 
 
 def pairs(run, host: str) -> pl.DataFrame:
-    """Payload and segments that a host sent to each other one."""
+    """Returns payload and segments that a host sent to each other host."""
     flows = run.table(host, "flows").filter(pl.col("src_ip") == HOSTS[host])
     return flows.group_by("dst_ip").agg(pl.col("payload_bytes", "packets").sum())
 
@@ -38,7 +38,7 @@ def total(run, count: str) -> float:
 
 @pytest.fixture(scope="module")
 def far(namespaces, tmp_path_factory, measurement):
-    """Over a long way: with all optimisations, and without one of those against latency."""
+    """A long path: with all optimisations, and without each of those against latency."""
 
     def run(*without: str):
         problem = {"stones": 5, **dict.fromkeys(without, False)}
@@ -49,7 +49,7 @@ def far(namespaces, tmp_path_factory, measurement):
 
 @pytest.fixture(scope="module")
 def near(namespaces, tmp_path_factory, measurement):
-    """Two ranks with much to do: with all optimisations, and without one of the other kind."""
+    """Two busy ranks: with all optimisations, and without each of those for computing."""
 
     def run(*without: str):
         problem = {"stones": 7, **dict.fromkeys(without, False)}
@@ -64,10 +64,10 @@ def test_small_messages_go_from_every_host_to_every_other(far):
             assert run.application["correct"] is True
             found = pl.concat([pairs(run, host) for host in HOSTS])
             assert found.height == 12
-            # A job has 12 bytes, and 22 of MPI around it if it goes alone.
+            # A job has 12 bytes, plus 22 of MPI if it goes alone.
             mean = found["payload_bytes"].sum() / found["packets"].sum()
             assert 20 < mean < 1000, mean
-            # They are combined: with a message for each of them there would be far more bytes.
+            # They are combined: with a message for each job there would be far more bytes.
             jobs = total(run, "job_messages")
             assert total(run, "sent_bytes") > 2 * JOB_BYTES * jobs, jobs
 
@@ -83,12 +83,12 @@ def test_boards_are_spread_evenly(far):
 
 
 def test_a_ring_synchronises_around_and_a_tree_up_and_down(far):
-    """pc3 sends its part to pc1 in the tree, to pc4 in the ring of four."""
+    """pc3 sends its part to pc1 in the tree, and to pc4 in the ring of four."""
 
     def check(runs):
         shares = []
         for run in runs[:2]:
-            # Messages of jobs are spread evenly; what is more is synchronisation.
+            # Messages of jobs are spread evenly; any excess is synchronisation.
             to = {
                 peer: count["messages"] for peer, count in run.application["ranks"][2]["to"].items()
             }
@@ -99,10 +99,10 @@ def test_a_ring_synchronises_around_and_a_tree_up_and_down(far):
 
 
 def test_a_round_takes_longer_in_the_ring(far):
-    """The ring crosses to the other site and back before anybody knows; half of the tree does not.
+    """The ring crosses to the other site and back before any rank knows; half of the tree does not.
 
-    Here 24 ms against 12 to 15 ms; what it costs in all hides behind other messages if these need
-    not wait for it, as in the paper with all optimisations.
+    Here 24 ms against 12 to 15 ms. The total cost hides behind other messages if these need not
+    wait for it, as in the paper with all optimisations.
     """
 
     def check(runs):
@@ -114,7 +114,7 @@ def test_a_round_takes_longer_in_the_ring(far):
 
 
 def test_who_flushes_unasked_need_not_wait_for_the_next_round(far):
-    """Otherwise what is held back leaves once in a round: more rounds, and a longer run.
+    """Otherwise held-back messages leave once per round: more rounds, and a longer run.
 
     Here 182 rounds and 4.4 s against 284 and 6.9 s.
     """
@@ -129,7 +129,7 @@ def test_who_flushes_unasked_need_not_wait_for_the_next_round(far):
 
 
 def segments(run) -> list[int]:
-    """Payload of each segment that pc1 sent."""
+    """Returns the payload of each segment that pc1 sent."""
     flows = run.table("pc1", "flows", "--packets").filter(pl.col("src_ip") == HOSTS["pc1"])
     packets = run.table("pc1", "packets", "--packets").filter(pl.col("payload_bytes") > 0)
     keys = ["connection", "direction"]
@@ -137,7 +137,7 @@ def segments(run) -> list[int]:
 
 
 def test_large_messages_are_fewer(near):
-    """Full ones end in a segment that tells their size; here about 90 of 8 KiB, 250 of 4 KiB."""
+    """A full message's last segment shows its size; here about 90 of 8 KiB, 250 of 4 KiB."""
 
     def check(runs):
         found = [
@@ -153,7 +153,7 @@ def test_large_messages_are_fewer(near):
 
 
 def test_who_looks_seldom_while_computing_looks_in_vain_less(near):
-    """Here 2,700 slices of work and 17,000 probes in vain, against 17,700 and 77,000."""
+    """Here 2,700 slices of work and 17,000 failed probes, against 17,700 and 77,000."""
 
     def check(runs):
         slices = [total(run, "slices") for run in runs[:2]]
@@ -168,8 +168,8 @@ def test_who_looks_seldom_while_computing_looks_in_vain_less(near):
 
 
 # Rank 1 does not receive until a second after 16 messages wait for it, when one goes to rank 2.
-# They are too long to be sent before their receiver asks for them: how much more the sockets take,
-# and when, is the kernel's affair. A file tells rank 1 that they wait.
+# They are too long for MPI's eager protocol: how much more the sockets accept, and when, is up to
+# the kernel. A file tells rank 1 that they wait.
 SLOW_RECEIVER = """
 import json, pathlib, sys, time
 sys.path.insert(0, sys.argv[1])

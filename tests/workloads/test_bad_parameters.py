@@ -1,4 +1,4 @@
-"""Parameters that cannot be: refused by every application, at once, with a message."""
+"""Impossible parameters: every application refuses them at once, with a message."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ PARAMETERS = {
     "bulk": "transport source target both_ways beside megabytes start_mbit_s least_mbit_s "
     "most_mbit_s seed folder files",
 }
-# As JSON: Python's reader knows NaN and what is too large for a float, too.
+# As JSON: Python's reader also knows NaN and numbers too large for a float.
 VALUES = ("0", "-1", "-5.5", "0.5", '"abc"', '""', "true", "[]", '[1, "x"]', "{}", "1e400", "NaN",
           "1000000000000000000000")  # fmt: skip
 SWITCHES = "tree_synchronisation autonomous_flush ring_per_destination tuned_polling large_messages"
-# What of these is a value like any other.
+# Values that these parameters accept.
 POSSIBLE = {
     "0": "jigsaw.seed ssor.seed lu.seed taskgraph.seed supernova.seed bulk.seed "
     "modelcheck.flush_rate_limit video.spare video.filter_ns video.compress_ns supernova.spread "
@@ -42,11 +42,11 @@ POSSIBLE = {
     "modelcheck.flush_rate_limit video.fps video.filter_ns video.compress_ns supernova.spread "
     "supernova.pixel_ns bulk.megabytes bulk.start_mbit_s bulk.least_mbit_s",
     "true": " ".join(f"awari.{name}" for name in SWITCHES.split()) + " bulk.both_ways",
-    # The rank that reads frames finds that the folder is not there: below.
+    # The rank that reads frames finds later that the folder is missing: below.
     '"abc"': "video.folder",
 }
 
-# Everything that a rank says before it would meet the others, in one process.
+# Collects, in one process, the errors that a rank reports before it would meet the others.
 ASKED = """
 import importlib, json, os, sys
 from pathlib import Path
@@ -79,7 +79,7 @@ print(json.dumps(said))
 
 
 def ask(cases: list[tuple[str, str, int]]) -> list[str | None]:
-    """What rank 1 says to each application, problem and number of ranks; None: it starts."""
+    """Returns rank 1's error for each (application, problem, ranks); None if it starts."""
     done = subprocess.run(
         [sys.executable, "-c", ASKED, WORKLOADS],
         input=json.dumps(cases),
@@ -131,8 +131,8 @@ def test_parameters_of_the_readmes_are_those_that_there_are():
         assert documented == set(names.split()), app
 
 
-# What depends on the ranks, on files, on another parameter. The first of each application is also
-# tried with all its ranks.
+# Faults that depend on the ranks, on files, or on another parameter. The first one of each
+# application is also tried with all its ranks.
 FAULTS: list[tuple[str, dict[str, Any], int, str]] = [
     ("nqueens", {"board": 4, "split": 1}, 6, "ranks: found '5 slaves', expected at most 4"),
     ("jigsaw", {"side": 1}, 6, "ranks: found '5 slaves', expected a master and 1 to 4 slaves"),
@@ -184,7 +184,7 @@ def test_all_ranks_end_at_once_and_leave_no_record(tmp_path, app):
     problem, ranks, message = next(fault[1:] for fault in FAULTS if fault[0] == app)
     begin = time.monotonic()
     done, record = alone(app, problem, tmp_path, ranks=ranks)
-    # On an idle machine 1 s, most of it mpirun's; a rank that waited would do so for ever.
+    # 1 s on an idle machine, most of it mpirun's; a rank that waited would never end.
     assert time.monotonic() - begin < LIMIT_S / 2
     assert done.returncode != 0
     assert record is None
@@ -194,7 +194,7 @@ def test_all_ranks_end_at_once_and_leave_no_record(tmp_path, app):
 def test_a_rank_that_alone_finds_a_fault_ends_the_others_and_the_run_says_why(
     namespaces, tmp_path: Path
 ):
-    """The reader finds that the folder has no frames; the other ranks wait for it by then."""
+    """The reader finds that the folder has no frames while the other ranks wait for it."""
     run = captured("video", {"folder": "/nowhere"}, tmp_path)
     assert run.record["status"] == "failed"
     assert run.record["completion_s"] is None

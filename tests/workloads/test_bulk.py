@@ -1,4 +1,4 @@
-"""Bulk transfer: files identical; near the line rate at high RTT and loss, where TCP is not."""
+"""Bulk transfer: identical files; near the line rate at high RTT and loss, unlike TCP."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_what_arrives_is_what_was_sent(tmp_path, problem):
 
 @pytest.mark.parametrize("transport", ["lambda", "tcp"])
 def test_a_content_of_many_files(tmp_path, transport):
-    """EVL: 3,000 files of 75 MB. Files arrive in order, each with the time in which it did."""
+    """EVL: 3,000 files of 75 MB. Files arrive in order, each with its arrival time."""
     problem = {"transport": transport, "megabytes": 3, "start_mbit_s": 50, "files": 24}
     where = {"source": "disk", "target": "disk", "folder": str(tmp_path)}
     done, record = alone("bulk", {**problem, **where}, tmp_path, ranks=4)
@@ -84,13 +84,13 @@ def test_plain_udp_tells_what_arrived(tmp_path, measurement):
 
 
 LINK_MBIT_S = 60
-BLOCK_SHARE = 1456 / 1472  # content of a datagram
+BLOCK_SHARE = 1456 / 1472  # payload without the datagram's header
 STEP_NS = 100_000_000
 
 
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
-    """CAVEwave's round-trip time, one packet in a thousand lost, a link of 60 Mbit/s."""
+    """CAVEwave's RTT, one packet in a thousand lost, a link of 60 Mbit/s."""
     where = ("hosts=1", "rtt=78.3ms", f"rate={LINK_MBIT_S}Mbit/s")
 
     def run(megabytes: int, *axes: str, **problem: str):
@@ -99,14 +99,14 @@ def measured(namespaces, tmp_path_factory, measurement):
 
     return {
         "lambda": measurement(lambda: run(40, "loss=0.1%", transport="lambda")),
-        # 11 of 11,000 segments are lost; of half as many it may be none before the last ones
+        # 11 of 11,000 segments are lost; with half as many it might be none before the last ones
         "tcp": measurement(lambda: run(16, "loss=0.1%", transport="tcp")),
         "beside": measurement(lambda: run(25, transport="lambda", beside="tcp")),
     }
 
 
 def arriving(run, protocol: str) -> pl.DataFrame:
-    """Packets with payload that reached pc3 in the one large flow of a protocol, once each."""
+    """Returns packets with payload in the one large flow of a protocol to pc3, once each."""
     flows = run.table("pc3", "flows", "--packets").filter(
         (pl.col("src_ip") == SENDER)
         & (pl.col("protocol") == protocol)
@@ -118,9 +118,9 @@ def arriving(run, protocol: str) -> pl.DataFrame:
 
 
 def typical_mbit_s(packets: pl.DataFrame, column: str) -> float:
-    """Median over the tenths of a second from the first to the last packet, empty ones too.
+    """Returns the median over the tenths of a second from first to last packet, empty ones too.
 
-    What a busy machine takes away for a moment, and the end, change a few of them only.
+    Interruptions by a busy machine, and the end, change only a few of them.
     """
     steps = packets.group_by(pl.col("time").dt.epoch("ns") // STEP_NS).agg(pl.col(column).sum())
     steps = steps.sort("time")
@@ -152,9 +152,9 @@ def test_captured_datagrams_are_those_that_were_sent(measured):
             (pl.col("src_ip") == SENDER) & (pl.col("protocol") == "udp")
         )
         sent_bytes = run.application["ranks"][0]["to"]["1"]["bytes"]
-        # The rest of what rank 0 counts are a few messages of the TCP connection.
+        # Rank 0 also counts a few messages of the TCP connection.
         assert 0 <= sent_bytes - data["payload_bytes"].sum() < 2000
-        # A packet in a thousand is lost; each is sent again.
+        # One packet in a thousand is lost, and each is sent again.
         repeated = run.application["answer"]["streams"][0]["repeated"]
         assert 10 <= repeated <= 80
 
@@ -168,10 +168,10 @@ def test_what_is_reported_of_the_tcp_flow_beside_a_transfer_is_what_arrived(meas
         begin, end = data["time"].min(), data["time"].max()
         during = beside.filter(pl.col("time").is_between(begin, end))
         seconds = (end - begin).total_seconds()
-        # Also what TCP had sent twice, or had not handed on yet.
+        # Includes retransmissions, and data that TCP had not handed on yet.
         mbit_s = 8e-6 * during["payload_bytes"].sum() / seconds
         assert mbit_s == pytest.approx(stream["beside_mbit_s"], rel=0.15, abs=1)
-        # Both go on: neither pushes the other off the link, and together they fill it.
+        # Both continue: neither pushes the other off the link, and together they fill it.
         assert stream["beside_mbit_s"] > 0.05 * LINK_MBIT_S
         assert stream["mbit_s"] > 0.25 * LINK_MBIT_S
         both = pl.concat([data, during])

@@ -1,4 +1,4 @@
-"""The jigsaw puzzle: every way of laying it, small exchanges whose number falls with the RTT."""
+"""The jigsaw puzzle: every solution, and small exchanges whose number falls with the RTT."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBLEM = {"side": 12, "colours": 500, "node_ns": 40_000}  # 197 683 pieces laid
 
 
 def ways(pieces: list[puzzle.Edges], side: int) -> int:
-    """All ways of laying the puzzle, by trying piece after piece in another way."""
+    """Counts all solutions by trying piece after piece in an independent way."""
 
     def lay(laid: tuple[int, ...]) -> int:
         if len(laid) == side * side:
@@ -74,7 +74,7 @@ def test_a_report_has_the_whole_board():
         laid = jigsaw.pieces_in(search.deepest())
         assert before <= laid <= side * side
         before = laid
-    # The puzzle that was cut begins with this piece.
+    # The original puzzle begins with this piece.
     assert before == side * side
     assert list(struct.unpack(f"<{side * side}H", search.deepest())) == planted
 
@@ -88,7 +88,7 @@ def test_no_piece_is_taken_for_an_empty_place(number):
 
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
-    """The same puzzle at three round-trip times."""
+    """The same puzzle at three RTTs."""
     return measurement(
         lambda: {
             rtt: captured("jigsaw", PROBLEM, tmp_path_factory.mktemp("jigsaw"), f"rtt={rtt}ms")
@@ -98,7 +98,7 @@ def measured(namespaces, tmp_path_factory, measurement):
 
 
 def exchanges(run) -> int:
-    """Segments with payload that left pc3, whose slave talks to the master over the network."""
+    """Returns the segments with payload from pc3, whose slave is remote from the master."""
     flows = run.table("pc3", "flows", "--packets").filter(pl.col("src_ip") == PC3)
     packets = run.table("pc3", "packets", "--packets").filter(pl.col("payload_bytes") > 0)
     return packets.join(flows, on=["connection", "direction"]).height
@@ -121,13 +121,13 @@ def test_exchanges_fall_with_the_round_trip_time_and_the_time_does_not_rise(meas
 def test_exchanges_are_small_and_steady(measured):
     def check(sweep):
         flows = sweep[4].table("pc3", "flows").filter(pl.col("payload_bytes") > 1000)
-        # One connection, both ways.
+        # One connection, both directions.
         assert flows.height == 2
-        # Each way: a report has a board of 144 places and its head, beside it go ACKs.
+        # In each direction, a report has a board of 144 places and a header; ACKs are extra.
         sizes = (flows["payload_bytes"] / flows["packets"]).sort()
         assert sizes[0] < 100
         assert 100 < sizes[1] < 350
-        # Something goes both ways in nearly every tenth of a second.
+        # Data flow in both directions in nearly every tenth of a second.
         tenths = sweep[4].bins("pc3", PC3).group_by(pl.col("bin") // 10).sum()
         both = tenths.filter((pl.col("in") > 0) & (pl.col("out") > 0)).height
         assert both / tenths.height > 0.9

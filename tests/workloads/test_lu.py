@@ -1,4 +1,4 @@
-"""LU decomposition: small residual; on-off traffic, equal both ways, sensitive to buffers."""
+"""LU decomposition: small residual; on-off traffic, equal in both directions, buffer-sensitive."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_factors_multiply_to_the_matrix(tmp_path, problem, ranks, compute):
 
 
 def test_residual_tells_a_wrong_factor_from_a_right_one():
-    """The check itself, on one block: what it computes is P A x and L U x."""
+    """Checks the check on one block: it computes P A x and L U x."""
     rows = 12
     a = matrix.columns(3, rows, 0, rows)
     block = a.copy()
@@ -56,7 +56,7 @@ def test_columns_are_the_same_however_they_are_made():
 
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
-    """Small and large socket buffers, at short and long round-trip time."""
+    """Small and large socket buffers, at short and long RTT."""
     settings = {
         (buffer, rtt): (f"buffer={buffer}KiB", f"rtt={rtt}ms")
         for buffer, rtt in ((32, 1), (32, 32), (1024, 32))
@@ -70,7 +70,7 @@ def measured(namespaces, tmp_path_factory, measurement):
 
 
 def test_traffic_is_on_and_off(measured):
-    """Kitatsuji, figure 3: about half of the 10-ms bins carry nothing, the others much."""
+    """Kitatsuji, figure 3: about half of the 10-ms bins carry nothing, the others a lot."""
     assert all(run.application["correct"] for run in measured.value.values())
 
     def check(sweep):
@@ -78,7 +78,7 @@ def test_traffic_is_on_and_off(measured):
         silent = bins.filter(pl.col("in") + pl.col("out") < 20).height / bins.height
         assert 0.3 < silent < 0.9
         busy = bins.filter(pl.col("out") > 0)
-        # When it sends, it sends at tens of Mbit/s: 25 kB in 10 ms are 20 Mbit/s.
+        # While it sends, the rate is tens of Mbit/s: 25 kB in 10 ms are 20 Mbit/s.
         assert busy["out"].mean() > 25_000
 
     measured.holds(check)

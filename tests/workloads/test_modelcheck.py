@@ -1,4 +1,4 @@
-"""The elevator: states as one thread counts them; all-to-all batches in waves."""
+"""The elevator: the same number of states as from one thread; all-to-all batches in waves."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_naive_controller_lets_a_person_wait_for_ever(tmp_path):
 
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
-    """Without and with a limit on messages that are not full."""
+    """Without and with a limit on partly filled messages."""
     return measurement(
         lambda: [
             captured(
@@ -69,7 +69,7 @@ def runs(measured):
 
 
 def sent(run, host: str) -> pl.DataFrame:
-    """Segments with payload that a host sent."""
+    """Returns the segments with payload that a host sent."""
     flows = run.table(host, "flows", "--packets").filter(pl.col("src_ip") == HOSTS[host])
     flows = flows.select("connection", "direction", "dst_ip")
     packets = run.table(host, "packets", "--packets").filter(pl.col("payload_bytes") > 0)
@@ -90,9 +90,9 @@ def test_every_host_sends_about_as_much_to_every_other(runs):
 
 
 def waves(run) -> list[pl.DataFrame]:
-    """Segments that pc1 sent in each phase of the search, which its rank 0 has the times of.
+    """Returns the segments that pc1 sent in each phase of the search, by the times of its rank 0.
 
-    What a rank sends in a phase has arrived before the phase ends.
+    All messages of a phase have arrived before the phase ends.
     """
     seconds, fraction = run.application["start"].removesuffix("Z").split(".")
     whole = dt.datetime.fromisoformat(f"{seconds}+00:00").timestamp()
@@ -110,9 +110,9 @@ def waves(run) -> list[pl.DataFrame]:
 
 
 def test_traffic_comes_in_waves_and_the_first_is_the_longest(measured):
-    """Maassen, figure 3: a wave for each phase; in the first all states are generated.
+    """Maassen, figure 3: a wave for each phase; all states are generated in the first.
 
-    By the bytes of a wave, which are the same on every machine; how long it takes is not.
+    Compares the bytes of a wave, which are the same on every machine, unlike its duration.
     """
     measured.holds(check_waves)
 
@@ -120,14 +120,14 @@ def test_traffic_comes_in_waves_and_the_first_is_the_longest(measured):
 def check_waves(runs) -> None:
     found = waves(runs[0])
     octets = [wave["payload_bytes"].sum() for wave in found]
-    # Here 2.28 MB and then 0.61, 0.56, 0.49, 0.40, 0.30, 0.19, 0.08 MB, and crumbs.
+    # Here 2.28 MB, then 0.61, 0.56, 0.49, 0.40, 0.30, 0.19, 0.08 MB, and a little more.
     assert octets[0] > 2 * max(octets[1:]), octets
     assert octets[1:8] == sorted(octets[1:8], reverse=True), octets
     assert octets[6] > 100_000, octets
     for wave in found[:7]:
         sizes = wave["payload_bytes"].to_list()
         full = [place for place, size in enumerate(sizes) if size == FULL_BYTES]
-        # It rises with full messages and falls to those that find the end of the phase.
+        # A wave begins with full messages and ends with those that detect the end of the phase.
         assert full[0] < len(sizes) / 4, sizes
         assert max(sizes[-2:]) <= 2 * ROUND_BYTES, sizes[-20:]
 
@@ -135,7 +135,7 @@ def check_waves(runs) -> None:
 def test_full_messages_are_of_8_kib(runs):
     """A full message is five segments of 1448 bytes and one of 974.
 
-    How many small ones there are besides depends on who waits for whom.
+    The number of small messages depends on which rank waits for which.
     """
     sizes = sent(runs[0], "pc1")["payload_bytes"]
     most = sizes.filter(sizes > FULL_BYTES // 4).value_counts(sort=True)["payload_bytes"]
@@ -147,7 +147,7 @@ def test_a_limit_on_flushing_makes_messages_fewer_and_larger(measured):
 
     def check(runs):
         free, limited = (pl.concat([sent(run, host) for host in HOSTS]) for run in runs)
-        # Longer than what synchronises, shorter than the last segment of a full message.
+        # Longer than synchronisation, shorter than the last segment of a full message.
         part = pl.col("payload_bytes").is_between(ROUND_BYTES + 1, TAIL_BYTES - 1)
         small = [segments.filter(part).height for segments in (free, limited)]
         assert small[1] < 0.8 * small[0], small

@@ -1,4 +1,4 @@
-"""N Queens in its captures: silence, then a burst from the slaves to the master; few flows."""
+"""N Queens in its captures: silence, then a burst from the slaves to the master, in few flows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from .launch import captured
 
 MASTER, PC3 = "10.77.1.1", "10.77.2.1"
-#: A small board has more solutions for its nodes than the paper's: a slower core makes up for that.
+#: A small board has more solutions per node than the paper's, which a slower core compensates.
 PROBLEM = {"board": 13, "split": 1, "node_ns": 3000}
 
 
@@ -44,7 +44,7 @@ def test_flows_are_few(measured):
 
 
 def test_a_sample_of_the_solutions_is_checked_and_all_are_counted():
-    """Solutions in several messages, as they come back."""
+    """The solutions come back in several messages."""
     kernel = nqueens.Kernel(8)
     solutions, _ = kernel.solve(b"")
     assert len(solutions) == 92 * 8
@@ -76,9 +76,9 @@ def test_of_a_large_board_every_so_many_solutions_are_kept(monkeypatch):
     assert sample.boards == every[::4]
 
 
-@pytest.mark.measured  # beside other tests MPI's waiting would get less of a core
+@pytest.mark.measured  # next to other tests MPI's waiting would get less of a core
 def test_a_slow_link_takes_no_core_from_others(namespaces, tmp_path):
-    """Two slaves have more for it than their sockets take: MPI's own waiting is half of the run."""
+    """Two slaves have more data than their sockets accept: half of the run is MPI's own waiting."""
     problem = {"board": 12, "split": 1, "node_ns": 100}
     run = captured("nqueens", problem, tmp_path, "rate=400kbit/s", "buffer=16KiB")
     assert run.application["correct"] is True

@@ -1,8 +1,8 @@
-"""What the quick experiments must reproduce of their papers: verdicts of the query `published`.
+"""Properties that the quick experiments must reproduce, as judged by the query `published`.
 
     FLOWSWEEP_RESULTS=results pytest tests/workloads/test_paper_properties.py
 
-Not all that a paper states can hold at this scale; these do, and stay so whatever else is tuned.
+Not all claims of a paper can hold at this scale; these do, and must whatever else is tuned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RESULTS = os.environ.get("FLOWSWEEP_RESULTS")
 HELD = ("reproduced", "same shape")
-#: By experiment: the item and the key of each value, by paper.
+#: By experiment and paper: the item and the keys of its values.
 PROPERTIES = {
     "kitatsuji-quick": {
         "kitatsuji": {
@@ -60,7 +60,7 @@ PROPERTIES = {
     "uklight-quick": {
         "uklight": {
             "table 1": [f"4 0.01 {latency}" for latency in (0, 2, 4, 8, 16)],
-            # Of 4 MB no packet is lost in most runs at 0.01 %: the order of 0 and 0.01 % is chance.
+            # At 0.01 % most runs of 4 MB lose no packet: the order of 0 and 0.01 % is random.
             "figure 1": ["16"],
         },
     },
@@ -77,7 +77,7 @@ PROPERTIES = {
 }
 
 
-#: What is said of a run: columns of `runs` that have a value together.
+#: Columns of `runs` that identify a run together.
 LABELS = [
     ["app", "problem"],
     ["problem"],
@@ -96,7 +96,7 @@ def results(name: str) -> Path:
 
 
 def verdicts(folder: Path) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """The rows of `published` that hold a property, by paper, item and key."""
+    """Returns the rows of `published` on PROPERTIES, by paper, item and key."""
     rows = Warehouse(folder).rows("published").rows(named=True)
     found = {(row["paper"], row["item"], row["key"]): row for row in rows}
     return {
@@ -118,7 +118,7 @@ def test_what_the_papers_conclude_holds_here(name: str) -> None:
 
 
 def copied(folder: Path, copy: Path, runs: pl.DataFrame) -> Path:
-    """An experiment with another table `runs`."""
+    """Copies an experiment with another table `runs`; returns the copy."""
     (copy / "tables").mkdir(parents=True)
     for table in (folder / "tables").resolve().iterdir():
         if table.name != "runs.parquet":
@@ -129,7 +129,7 @@ def copied(folder: Path, copy: Path, runs: pl.DataFrame) -> Path:
 
 
 def relabelled(runs: pl.DataFrame, label: list[str], by: int, where: Any = True) -> pl.DataFrame:
-    """Runs said to be others, and measured as such: each has the value that is `by` further."""
+    """Gives each run the label `by` places further, with measured values to match."""
     values = runs.select(label).unique().sort(label)
     further = pl.concat([values[by:], values[:by]])
     others = further.rename({column: f"other {column}" for column in label})
@@ -142,7 +142,7 @@ def relabelled(runs: pl.DataFrame, label: list[str], by: int, where: Any = True)
 
 
 def following(names: Iterable[str]) -> dict[str, str]:
-    """For each name the next, for the last one the first."""
+    """Returns for each name the next one, and for the last one the first."""
     known = sorted(set(names))
     return dict(zip(known, known[1:] + known[:1], strict=True))
 
@@ -153,7 +153,7 @@ def with_sites(runs: pl.DataFrame, sites: dict[str, str]) -> pl.DataFrame:
 
 
 def with_other_records(runs: pl.DataFrame) -> pl.DataFrame:
-    """Streams of half the speed, phases with each other's names, the square of the ranks."""
+    """Returns runs with half the stream rates, rotated phase names, and the ranks squared."""
     records = [json.loads(text) for text in runs["json"]]
     for record in records:
         application = record["application"]
@@ -167,7 +167,7 @@ def with_other_records(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def changed(runs: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The same measurements, told of other runs than those that made them, or made worse."""
+    """Yields the same measurements attributed to other runs, or made worse."""
     measured = ["rtt_measured_ns", "rate_asked_bit_s", "rate_measured_bit_s"]
     yield runs.with_columns(pl.col(measured) * 2, pl.col("hosts").list.slice(1))
     yield runs.with_columns(pl.lit(10.0).alias("completion_s"))
@@ -184,7 +184,7 @@ def changed(runs: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_each_property_is_lost_with_what_it_rests_on(name: str, tmp_path: Path) -> None:
-    """Nothing that is asserted above would hold whatever the runs had been."""
+    """None of the properties above may hold regardless of the runs."""
     folder = results(name)
     runs = pl.read_parquet(folder / "tables" / "runs.parquet")
     left = set(verdicts(folder))

@@ -1,4 +1,4 @@
-"""PingPong: what comes back is what was sent, and nothing else is on its way meanwhile."""
+"""PingPong: replies equal requests, and no other message is in transit meanwhile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from .launch import alone, captured, counts_agree
 
 SIZE = 200_000
-ROUNDS = 5  # one to warm up
+ROUNDS = 5  # one is a warm-up
 WEST, EAST = "10.77.1.1", "10.77.2.2"
 
 
@@ -22,14 +22,14 @@ def test_sizes_are_timed_one_after_the_other(tmp_path):
     assert [row["message_bytes"] for row in table] == sizes
     assert all(0 < row["least_s"] <= row["mean_s"] <= row["most_s"] for row in table)
     assert counts_agree(record)
-    # One round to warm up and three that count, each way.
+    # One warm-up round and three counted ones, in each direction.
     assert record["ranks"][0]["to"]["2"]["messages"] >= 16
     assert sum(span["bytes"] for span in record["transfers"]) == 2 * 4 * sum(sizes)
 
 
 @pytest.fixture(scope="module")
 def run(namespaces, tmp_path_factory):
-    """Few messages over a long way."""
+    """Few messages over a long path."""
     problem = {"message_bytes": SIZE, "repetitions": ROUNDS - 1}
     return captured("pingpong", problem, tmp_path_factory.mktemp("pingpong"), "rtt=20ms")
 
@@ -40,9 +40,9 @@ def test_one_message_at_a_time_each_way(run):
     flows = run.table("pc4", "flows", "--packets").filter(*ends)
     packets = run.table("pc4", "packets", "--packets")
     data = packets.join(flows, on=["connection", "direction"], suffix="_flow").sort("packet")
-    # What MPI says to itself is short.
+    # MPI's own messages are short.
     data = data.filter(pl.col("payload_bytes") > 200)
-    # A stall may make TCP repeat itself.
+    # A stall may cause retransmissions.
     end = pl.col("seq") + pl.col("payload_bytes")
     seen = end.cum_max().shift(1).over("connection", "direction")
     data = data.filter((end > seen).or_(seen.is_null()))

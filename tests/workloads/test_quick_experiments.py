@@ -1,10 +1,9 @@
-"""What the quick experiments must show in their captures, application by application.
+"""What the quick experiments must show in their captures, by application.
 
     FLOWSWEEP_RESULTS=results pytest tests/workloads/test_quick_experiments.py
 
-They take minutes each, so they are not made here: `make papers` makes them and sets
-FLOWSWEEP_RESULTS; without it all is skipped. The other tests of this folder assert the same of
-shorter runs.
+They take minutes each, so `make papers` makes them and sets FLOWSWEEP_RESULTS; without it, all
+tests are skipped. The other tests of this folder assert the same properties with shorter runs.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ BATCH_BYTES = 8192 + MPI_BYTES
 
 
 class Results:
-    """A quick experiment that was made."""
+    """A quick experiment with results."""
 
     def __init__(self, name: str) -> None:
         if RESULTS is None:
@@ -55,12 +54,12 @@ class Results:
         return found.with_columns(pl.col(ends).cast(pl.String))
 
     def sent(self, run: str, host: str) -> pl.DataFrame:
-        """Flows that a host sent, by its own capture."""
+        """Returns flows that a host sent, from its own capture."""
         address = self.addresses(run)[host]
         return self.table(run, host, "flows").filter(pl.col("src_ip") == address)
 
     def messages(self, run: str) -> pl.DataFrame:
-        """Messages of all hosts, each as its sender's capture shows it."""
+        """Returns messages of all hosts, each from its sender's capture."""
         keys = ["connection", "direction"]
         return pl.concat(
             self.table(run, host, "messages").join(self.sent(run, host).select(keys), on=keys)
@@ -68,7 +67,7 @@ class Results:
         )
 
     def bins(self, run: str, host: str) -> pl.DataFrame:
-        """Payload out of and into a host in each 10-ms bin of the application's time."""
+        """Returns payload out of and into a host in each 10-ms bin of the application's time."""
         application = self.runs[run]["application"]
         first, last = (nanoseconds(application[end]) // BIN_NS for end in ("start", "end"))
         number = (pl.col("bin_start").dt.epoch("ns") // BIN_NS).alias("bin")
@@ -82,7 +81,7 @@ class Results:
 
 
 def nanoseconds(time: str) -> int:
-    """Since the epoch, of RFC 3339 with nanoseconds."""
+    """Converts RFC 3339 with nanoseconds to nanoseconds since 1970."""
     seconds, _, fraction = time.removesuffix("Z").partition(".")
     whole = dt.datetime.fromisoformat(f"{seconds}+00:00").timestamp()
     return int(whole) * 10**9 + int(fraction.ljust(9, "0"))
@@ -111,7 +110,7 @@ def uklight() -> Results:
 @pytest.mark.parametrize("name", NAMES)
 def test_all_runs_are_valid_and_right(name):
     for run, record in Results(name).runs.items():
-        # A warm-up is not used, nor tried again.
+        # A warm-up is neither used nor tried again.
         assert record["status"] == "valid" or record["warmup"], (run, record["reason"])
         assert record["application"]["correct"] is True, run
 
@@ -150,7 +149,7 @@ def test_lu_is_on_and_off_and_equal_both_ways(kitatsuji):
     tenths = bins.group_by(pl.col("bin") // 10).sum()
     assert np.corrcoef(tenths["in"], tenths["out"])[0, 1] > 0.6
     times = {run: record["application"]["completion_s"] for run, record in kitatsuji.runs.items()}
-    # Buffer times round-trip time: each alone costs less than both.
+    # Buffer size and RTT interact: each alone costs less than both.
     small, large = times["lu-rtt_64.3ms-buffer_64KiB-r1"], times["lu-rtt_64.3ms-r1"]
     assert small > 1.2 * large > 1.2 * times["lu-buffer_64KiB-r1"]
 
@@ -178,11 +177,11 @@ def test_modelcheck_sends_batches_of_8_kib_from_all_to_all(das3):
     free, limited = (
         das3.messages(one)["bytes"] for one in (run, "modelcheck-variant_flush_100-r1")
     )
-    # How many small ones there are depends on who waits for whom; most jobs travel in full batches.
+    # The number of small messages depends on which rank waits; most jobs are in full ones.
     for sizes in (free, limited):
         assert sizes.filter(sizes == BATCH_BYTES).sum() > 0.5 * sizes.sum()
         assert sizes.filter(sizes > BATCH_BYTES // 2).mode()[0] == BATCH_BYTES
-    # Where queues run dry messages are small; a limit makes them fewer and larger.
+    # Where queues run dry, messages are small; a limit makes them fewer and larger.
     assert (free < BATCH_BYTES // 8).sum() > 1.3 * (limited < BATCH_BYTES // 8).sum()
     assert limited.mean() > 1.2 * free.mean()
 
@@ -246,7 +245,7 @@ def test_awari_sends_small_combined_messages_from_all_to_all(das3):
     pairs = {(host, to) for host in hosts for to in das3.sent(run, host)["dst_ip"]}
     assert len(pairs) == len(hosts) * (len(hosts) - 1)
     sizes = das3.messages(run)["bytes"] - MPI_BYTES
-    # Jobs of 12 bytes: most messages carry several, hardly any is full.
+    # Jobs have 12 bytes: most messages carry several, and hardly any is full.
     assert 12 < sizes.median() < 1000
     assert sizes.mean() > 3 * 12
     assert 4096 < sizes.max() <= 8192
@@ -254,7 +253,7 @@ def test_awari_sends_small_combined_messages_from_all_to_all(das3):
 
 @pytest.mark.parametrize("rtt", ["", "-rtt_13.2ms"])
 def test_awari_needs_fewer_rounds_if_ranks_flush_unasked(das3, rtt):
-    """Otherwise what is held back leaves once in a round; the time is longer too, but varies."""
+    """Otherwise held-back messages leave once per round; the time also grows, but varies."""
     runs = ("awari-baseline" if not rtt else f"awari{rtt}", f"awari{rtt}-variant_no_flush")
     unasked, asked = (das3.runs[f"{run}-r1"]["application"]["ranks"][0]["rounds"] for run in runs)
     assert asked > 2 * unasked
@@ -277,7 +276,7 @@ def test_lambdastream_fills_the_link_where_tcp_does_not(lambdastream):
 def test_pingpong_has_one_message_at_a_time_each_way(uklight):
     run = "pingpong4-baseline-r1"
     problem = uklight.runs[run]["application"]["problem"]
-    # TCP's window interrupts a message: what goes one way until something goes the other.
+    # TCP's window splits a message: count what goes one way until data go the other way.
     flows = pl.concat(uklight.sent(run, host) for host in uklight.addresses(run))
     parts = uklight.messages(run).filter(pl.col("bytes") > 200)
     parts = parts.join(

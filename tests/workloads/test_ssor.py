@@ -1,4 +1,4 @@
-"""SSOR as NAS LU communicates: right on any ranks; small messages that run as waves."""
+"""SSOR, which communicates like NAS LU: right on any ranks; small messages that run as waves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_solution_is_the_same_to_the_bit_on_any_ranks(tmp_path):
 
 
 def test_a_sweep_without_the_edge_of_a_neighbour_makes_the_error_larger():
-    """The check itself: what is not sent makes the answer wrong."""
+    """Checks the check: a missing message makes the answer wrong."""
     points = 8
     exact = field.exact(1, (range(points),) * 3, points)
     right = field.applied(exact)
@@ -71,7 +71,7 @@ def test_ranks_form_the_rectangle_nearest_to_a_square():
 
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
-    """At a short and a long round-trip time."""
+    """A short and a long RTT."""
     return measurement(
         lambda: {
             rtt: captured("ssor", PROBLEM, tmp_path_factory.mktemp("ssor"), f"rtt={rtt}ms")
@@ -100,7 +100,7 @@ def test_each_plane_is_a_message_of_one_edge_each_way(measured):
 
 
 def test_planes_follow_each_other_through_the_ranks(measured):
-    """A wave pays the way between sites once a sweep, and not once a plane."""
+    """A wave pays the path between sites once per sweep, not once per plane."""
 
     def check(sweep):
         short, long = (sweep[rtt].application["completion_s"] for rtt in (1, 32))

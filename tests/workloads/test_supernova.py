@@ -1,4 +1,4 @@
-"""Supernovae: what was put in is found; largest jobs first, a connection each, contention first."""
+"""Supernovae: planted ones are found; largest jobs first, a connection each, early contention."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_what_has_appeared_is_found(tmp_path, compute):
 
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
-    """On a link on which the first three jobs are in each other's way."""
+    """A link on which the first three jobs compete."""
     return measurement(
         lambda: captured(
             "supernova", PROBLEM, tmp_path_factory.mktemp("supernova"), "rate=20Mbit/s"
@@ -37,7 +37,7 @@ def measured(namespaces, tmp_path_factory, measurement):
 
 
 def jobs_of(run) -> pl.DataFrame:
-    """Flows of images, as the server's host saw them, in the order of their beginning."""
+    """Returns the flows of images at the server's host, in order of their start."""
     flows = run.table("pc1", "flows").filter(
         pl.col("src_ip").is_in(SERVERS) & (pl.col("payload_bytes") > 20_000)
     )
@@ -49,7 +49,7 @@ def test_every_job_is_a_connection_of_its_own(measured):
     run = measured.value
     jobs = jobs_of(run)
     assert run.application["correct"] is True
-    # One worker, if any, is on the server's own site; all hosts but pc1 are seen here.
+    # At most one worker is on the server's site; the flows to all hosts but pc1 are visible here.
     assert jobs.height == len(run.application["transfers"]) == 24
     spans = sorted(span["bytes"] for span in run.application["transfers"])
     seen = sorted(jobs["payload_bytes"].to_list())
@@ -59,7 +59,7 @@ def test_every_job_is_a_connection_of_its_own(measured):
 def test_largest_jobs_go_first(measured):
     def check(run):
         ranks = jobs_of(run)["payload_bytes"].rank("ordinal", descending=True).to_list()
-        # Requests that come together may be served in any order.
+        # Simultaneous requests may be served in any order.
         assert max(abs(rank - place) for place, rank in enumerate(ranks, 1)) <= 2, ranks
 
     measured.holds(check)
@@ -87,7 +87,7 @@ def test_transfers_are_in_each_others_way_at_the_start_and_again_at_the_end(meas
         begin, end = jobs["first_time"].min(), jobs["last_time"].max()
 
         def under_way(start: float, stop: float) -> float:
-            """Transfers at a time, mean over a part of the run."""
+            """Returns the mean number of concurrent transfers in a part of the run."""
             low, high = (begin + share * (end - begin) for share in (start, stop))
             spans = (min(b, high) - max(a, low) for a, b in jobs.iter_rows())
             return sum(max(0.0, span) for span in spans) / (high - low)

@@ -22,7 +22,7 @@ def test_last_output_is_that_of_one_process(tmp_path, compute):
     assert counts_agree(record)
     tasks = {task["task"]: task for task in record["phases"] if task["name"] == "task"}
     assert len(tasks) == 42
-    # No task began before those that it needs had ended; each rank has a clock of its own.
+    # No task began before its inputs were done; each rank has its own clock.
     for task in graph.generate(40, 1):
         for before in task.inputs:
             first, then = tasks[before], tasks[task.number]
@@ -36,7 +36,7 @@ def test_a_file_of_the_format_is_read_and_run(tmp_path):
     tasks = graph.read(WORKLOADS / "taskgraph" / "example.stg")
     assert len(tasks) == 12
     assert tasks[4] == graph.Task(4, 5, (1, 2))
-    # 2, 4, 7, 10: the longest way.
+    # 2, 4, 7, 10: the critical path.
     assert record["answer"]["longest_way_units"] == 7 + 5 + 8 + 3
     assert graph.priorities(tasks)[7] == 8 + 3
 
@@ -100,7 +100,7 @@ def measured(namespaces, tmp_path_factory, measurement):
 
 
 def transfers_over_network(run, rank: int, end: str) -> list[int]:
-    """Sizes of the transfers that one rank fetched (end: to) or gave (from) to other hosts."""
+    """Returns the sizes of a rank's transfers from (end: to) or to (from) other hosts."""
     hosts = run.record["ranks"]
     return [
         span["bytes"]
@@ -110,7 +110,7 @@ def transfers_over_network(run, rank: int, end: str) -> list[int]:
 
 
 def test_every_transfer_is_a_connection_of_its_own(measured):
-    # Who gets a task depends on who is free.
+    # Idle ranks get tasks first, so the assignment varies.
     measured.holds(check_transfers)
 
 
@@ -120,7 +120,7 @@ def check_transfers(run) -> None:
     fetched = transfers_over_network(run, rank, "to")
     given = transfers_over_network(run, rank, "from")
     assert len(fetched) + len(given) >= 40
-    # The answer to a request of 4 bytes, from the side that was connected to.
+    # The response to a request of 4 bytes, from the side that accepted the connection.
     flows = run.table("pc3", "flows").filter(pl.col("protocol") == "tcp")
     asked = flows.filter(
         (pl.col("direction") == "forward") & (pl.col("payload_bytes") == REQUEST_BYTES)

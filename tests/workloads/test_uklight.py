@@ -1,4 +1,4 @@
-"""The UKLight tables beside measured times: what is compared, stated, and fitted."""
+"""The UKLight tables and measured times: comparison, stated values, and fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLES = ROOT.parent / "shared" / "papers" / "tables"
 
 
 def published() -> dict[tuple[float, ...], float]:
-    """Seconds by size (MB), loss (%), jitter and latency (ms), as the report has them."""
+    """Returns the report's seconds by size (MB), loss (%), jitter and latency (ms)."""
     found = {}
     for cell in cells(ROOT / "reports" / "papers" / "uklight"):
         if cell["item"] in ("table 1", "table 2"):
@@ -51,7 +51,7 @@ def test_the_rows_without_loss_are_those_of_the_paper(size, row):
 
 
 def test_the_paper_is_quoted_as_it_says():
-    """Line breaks apart: those of the text are not ours."""
+    """Except for line breaks, which are not the paper's."""
     path = TABLES.parent / "uklight-mpich-g2-pingpong.txt"
     if not path.exists():
         pytest.skip(f"the paper is not at {path}")
@@ -59,7 +59,7 @@ def test_the_paper_is_quoted_as_it_says():
     quotes = re.findall(r'"([^"]+)"', " ".join(str(uklight.__doc__).split()))
     assert len(quotes) == 3
     for quote in quotes:
-        # The paper has the name of the parameter in quotes.
+        # The paper puts the parameter's name in quotes.
         assert quote.rstrip(".") in paper.replace('"', ""), quote
     assert f"measured RTT of {uklight.STATED_RTT_MS:g}ms" in paper
     assert f"to {uklight.STATED_WINDOW_BYTES} in the RSL" in paper
@@ -67,13 +67,13 @@ def test_the_paper_is_quoted_as_it_says():
 
 def test_what_the_paper_states_does_not_make_its_times_and_what_fits_does():
     stated, kept, fitted = uklight.models()[:3]
-    # 300 Mbit/s are full up to 14 ms: no growth where the paper's times grow by three quarters
+    # 300 Mbit/s stay full up to 14 ms: no growth where the paper's times grow by three quarters
     assert (stated.window_bytes, stated.rtt_ms) == (524_288, 5.0)
     assert all(-0.92 < error < -0.84 for error in stated.errors)
     times = [uklight.window_s(4 * uklight.MB, 524_288, 5 + latency) for latency in (0, 2, 4, 8)]
     assert times == [pytest.approx(4 * uklight.MB * 8 / 300e6)] * 4
     assert uklight.ROW_S[3] / uklight.ROW_S[0] > 1.75
-    # with 5 ms no window fits, unless each takes some time more, as at a stage of 90 Mbit/s
+    # with 5 ms no window fits, unless each takes extra time, as at a stage of 90 Mbit/s
     assert fitted.window_bytes * 8 / (fitted.rtt_ms - 5) / 1e3 == pytest.approx(90, abs=1)
     assert max(map(abs, kept.errors)) > 0.2
     assert max(map(abs, fitted.errors)) < 0.02
@@ -109,7 +109,7 @@ def test_other_cells_have_no_say_in_the_choice():
 
 
 def test_a_planted_pair_is_chosen():
-    """Times as of a window of 62 kB and 10.4 ms, and of two other windows."""
+    """Times with a window of 62 kB and 10.4 ms, and with two other windows."""
     rows = [
         (buffer, rtt, 4 * uklight.MB / window * rtt / 1e3 + 0.02)
         for buffer, window in ((100_000, 55_000), (110_000, 62_300), (120_000, 70_000))

@@ -1,4 +1,4 @@
-"""The film pipeline: frames in order; one way, in bursts at the frame rate, held by the link."""
+"""The film pipeline: frames in order; one way, in bursts at the frame rate, limited by the link."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from .launch import alone, captured, counts_agree
 
 READERS = ("10.77.1.1", "10.77.1.2")
-# Two ranks a host: 4 readers on the west hosts, 2 filters, 1 compressor, the counter on the east.
+# Two ranks per host: 4 readers in the west; 2 filters, 1 compressor and the counter in the east.
 PROBLEM = {"format": "4K", "shrink": 16, "frames": 30, "fps": 10, "readers": 4, "filters": 2}
 FRAME_BYTES = 240 * 135 * 6
 
@@ -26,7 +26,7 @@ def test_frames_arrive_in_order_and_are_right(tmp_path, compute):
     assert record["correct"] is True
     assert counts_agree(record)
     assert len(record["transfers"]) == 20
-    # All readers send to all filters: two links have four connections to share, not two.
+    # All readers send to all filters, so two links share four connections, not two.
     assert {(span["from"], span["to"]) for span in record["transfers"]} == {
         (0, 2), (0, 3), (1, 2), (1, 3)
     }  # fmt: skip
@@ -46,7 +46,7 @@ def test_frames_of_a_folder_are_read(tmp_path):
 
 @pytest.fixture(scope="module")
 def measured(namespaces, tmp_path_factory, measurement):
-    """On a wide and on a narrow link: frames of 194 400 bytes, 15.6 Mbit/s at 10 fps."""
+    """A wide and a narrow link: frames of 194 400 bytes, 15.6 Mbit/s at 10 fps."""
     return measurement(
         lambda: {
             rate: captured(
@@ -59,7 +59,7 @@ def measured(namespaces, tmp_path_factory, measurement):
 
 
 def crossing(run) -> tuple[int, float]:
-    """Payload from the readers to the east and the seconds from its first to its last packet."""
+    """Returns payload from the readers to the east, and the seconds from first to last packet."""
     flows = pl.concat([run.table(host, "flows") for host in ("pc1", "pc2")])
     frames = flows.filter(
         pl.col("src_ip").is_in(READERS)
@@ -74,7 +74,7 @@ def crossing(run) -> tuple[int, float]:
 def test_whole_frames_cross_one_way_at_the_frame_rate(measured):
     def check(runs):
         _, seconds = crossing(runs[100])
-        # A reader that the machine kept waiting sends later than it should, and says so.
+        # A reader that the machine delayed sends late, and reports by how much.
         late = max(rank.get("worst_late_s", 0) for rank in runs[100].application["ranks"])
         assert 2.9 / 1.15 <= seconds <= 2.9 / 0.85 + late
 
@@ -83,7 +83,7 @@ def test_whole_frames_cross_one_way_at_the_frame_rate(measured):
     assert run.application["correct"] is True
     payload, _ = crossing(run)
     assert payload == pytest.approx(30 * FRAME_BYTES, rel=0.01)
-    # Nothing near as large comes back.
+    # The reverse traffic is much smaller.
     back = sum(run.bins(host, READERS[i])["in"].sum() for i, host in enumerate(("pc1", "pc2")))
     assert back < 0.02 * payload
 
