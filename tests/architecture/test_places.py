@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names places that exist; what stands in two languages is the same in both."""
+"""ARCHITECTURE.md names existing places; definitions in two languages agree."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_each_path_of_other_pages_exists(root: Path, page: str) -> None:
 
 
 def test_the_defaults_of_the_commands_are_those_of_the_parser(root: Path) -> None:
-    """Both say so; neither can read the other."""
+    """Both languages define them, and neither can read the other's."""
     options = (root / "parsers/src/pipeline/options.rs").read_text()
     set_there = dict(re.findall(r"^            (\w+): ([0-9_]+),$", options, re.MULTILINE))
     assert int(set_there["bin_ns"]) == defaults.BIN_NS

@@ -1,4 +1,4 @@
-"""One packet of the kept demo, found again at every station by its number, bytes or time."""
+"""One packet of the kept demo, found at every station by its number, bytes or time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from flowsweep.render import page
 from flowsweep.warehouse import Warehouse
 
 RUN = "nqueens-rtt_16ms-r1"
-#: Half the RTT that the run asked for.
+#: Half of the requested RTT.
 ONE_WAY_NS = 8_000_000
 BIN_NS = 10_000_000
 
 
 @dataclass(frozen=True)
 class Record:
-    """A record of a pcap file, as read here: its number from 1, place, time and bytes."""
+    """A record of a pcap file: its number from 1, offset, time and bytes."""
 
     number: int
     offset: int
@@ -36,7 +36,7 @@ class Record:
 
     @property
     def name(self) -> bytes:
-        """What no other packet of the run has: identification, addresses, sequence number."""
+        """Bytes that no other packet of the run has: identification, addresses, sequence number."""
         return self.ip[4:6] + self.ip[12:20] + self.ip[20:28]
 
     @property
@@ -46,7 +46,7 @@ class Record:
 
 
 def records(capture: Path) -> list[Record]:
-    """All TCP packets of a capture of the agent: nanoseconds, little endian, Ethernet."""
+    """Returns all TCP packets of an agent's capture: nanoseconds, little-endian, Ethernet."""
     data = subprocess.run(["zstd", "-dc", capture], capture_output=True, check=True).stdout
     assert data[:4] == bytes.fromhex("4d3cb2a1")
     found, at, number = [], 24, 0
@@ -69,7 +69,7 @@ def experiment(
     command: Callable[..., subprocess.CompletedProcess[str]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """The run's tables, as the workflow makes them."""
+    """The run's tables, made like the workflow's."""
     results = tmp_path_factory.mktemp("walk")
     (results / "runs").mkdir()
     (results / "runs" / RUN).symlink_to(runs(root) / RUN)
@@ -98,8 +98,8 @@ def packet(root: Path) -> tuple[Record, Record]:
 
 def test_it_crosses_the_network_with_its_delay(packet: tuple[Record, Record]) -> None:
     sent, received = packet
-    assert sent.ip[20:] == received.ip[20:]  # not changed above IP
-    # One machine, one clock; the delay of the link, and less than as much again for the rest.
+    assert sent.ip[20:] == received.ip[20:]  # unchanged above IP
+    # One machine, one clock; the link's delay, and less than that again for the rest.
     assert ONE_WAY_NS <= received.time_ns - sent.time_ns < 2 * ONE_WAY_NS
 
 
@@ -134,7 +134,7 @@ def test_it_is_a_row_of_packets_of_a_flow_and_of_a_message(
 
 
 def test_its_bin_reaches_the_page(experiment: Path, packet: tuple[Record, Record]) -> None:
-    """As pc3 received it: the report shows this host."""
+    """As received by pc3: the report shows this host."""
     _, received = packet
     warehouse = Warehouse(experiment)
     bin_ns = received.time_ns // BIN_NS * BIN_NS

@@ -1,4 +1,4 @@
-"""The command line: the order of arguments, help, what is wrong with them."""
+"""The command line: order of arguments, help, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever goes wrong: a message, exit code 2, and nothing of Python's own."""
+"""Every failure gives a message and exit code 2, and no traceback."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from flowsweep import signals
 from flowsweep.cli import failures
 from flowsweep.errors import SYSTEM, FlowsweepError
 
-#: Of linux/prctl.h and linux/capability.h.
+#: From linux/prctl.h and linux/capability.h.
 PR_CAPBSET_DROP, DAC_OVERRIDE, DAC_READ_SEARCH = 24, 1, 2
 
 
 class Panic(BaseException):
-    """As the parser's own are: no Exception."""
+    """Like the parser's panics, no Exception."""
 
 
 def fail(failure: BaseException) -> int:
@@ -89,7 +89,7 @@ def test_the_systems_errors_in_the_words_of_a_library_have_it_too(capsys):
 
 @pytest.mark.parametrize("before", ["", "Detached database 'made', but CHECKPOINT failed. " * 20])
 def test_a_full_folder_of_temporary_files_is_reported_with_its_remedy(before, capsys):
-    """As DuckDB tells it, which has its own error for what the system said."""
+    """DuckDB reports it with an error of its own."""
     place = f"{tempfile.gettempdir()}/.flowsweep-1/made.duckdb"
     failure = ValueError(f'{before}Could not write file "{place}": No space left on device')
     assert fail(failure) == 2
@@ -107,7 +107,7 @@ def test_what_commands_tell_keeps_its_exit_code(capsys):
 
 
 def test_memory_that_is_not_there_is_reported(tmp_path):
-    """In Python's own part of a command; what libraries of C do is theirs."""
+    """In the Python code of a command; C libraries fail in their own ways."""
     (tmp_path / "runs/one").mkdir(parents=True)
     (tmp_path / "runs/one/run.json").write_text('{"a": [' + "1," * 3_900_000 + "1]}")
     code = (
@@ -126,14 +126,14 @@ def test_memory_that_is_not_there_is_reported(tmp_path):
 
 
 def without_override() -> None:
-    """Even root is refused what permissions refuse."""
+    """Makes root subject to file permissions."""
     for capability in (DAC_OVERRIDE, DAC_READ_SEARCH):
         ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 @pytest.fixture
 def shut(tmp_path, root):
-    """A folder that may be read and not written to, and one that may not be read."""
+    """A folder that is not writable, and one that is not readable."""
     demo = root / "workflows/experiments/captured/demo/runs/nqueens-baseline-r1/pc1.pcap.zst"
     (tmp_path / "runs/one").mkdir(parents=True)
     (tmp_path / "runs/one/pc1.pcap.zst").write_bytes(demo.read_bytes())
@@ -194,7 +194,7 @@ def test_a_closed_stdout_is_no_error():
 
 
 def test_a_signal_that_a_library_turned_into_its_own_failure_stops(monkeypatch, capsys):
-    """Polars panics where a signal meets its import of `datetime`."""
+    """Polars panics if a signal arrives while it imports `datetime`."""
     monkeypatch.setattr(signals, "_raised", [])
 
     def interrupted():

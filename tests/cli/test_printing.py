@@ -1,4 +1,4 @@
-"""Nothing that came from elsewhere gives commands to the terminal; data stays what it is."""
+"""Text from elsewhere cannot control the terminal; data stay unchanged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from flowsweep import printing
 
-#: A colour, a title of the window, a move of the cursor, and text that reads backwards.
+#: A colour, a window title, a cursor movement, and text that reads backwards.
 EVIL = "\x1b[31m\x1b]0;owned\x07\x9b2J\r\u202egnp.exe\u2066"
 
 
@@ -28,7 +28,7 @@ def test_commands_are_spelled_out_and_text_is_left():
 
 
 def in_terminal(words: list[object], folder: Path) -> bytes:
-    """All that a command sends to its terminal."""
+    """Returns everything that a command writes to its terminal."""
     master, slave = pty.openpty()
     try:
         done = subprocess.Popen(
@@ -40,7 +40,7 @@ def in_terminal(words: list[object], folder: Path) -> bytes:
         while True:
             try:
                 part = os.read(master, 65_536)
-            except OSError:  # how Linux tells the end
+            except OSError:  # end of file on Linux
                 break
             output += part
         done.wait()
@@ -51,7 +51,7 @@ def in_terminal(words: list[object], folder: Path) -> bytes:
 
 @pytest.fixture
 def evil(tmp_path, captured_demo, root) -> Path:
-    """A capture, results, an experiment and a broken one, all with such names or texts."""
+    """A capture, results, an experiment and a broken one, all with hostile names or texts."""
     runs = root / "workflows/experiments/captured/demo/runs"
     shutil.copy(
         runs / "nqueens-baseline-r1/pc1.pcap.zst", tmp_path / f"{EVIL}.pcap.zst".replace("\r", "")
@@ -87,8 +87,8 @@ def test_no_command_reaches_the_terminal_from_outside(evil):
             "\x1b[33m",
             "\x1b[31mbad",
         ):
-            output = output.replace(colour, "")  # of `parse` and `show`, their own
-        output = output.replace("\r\n", "\n")  # of the terminal
+            output = output.replace(colour, "")  # colours of `parse` and `show` themselves
+        output = output.replace("\r\n", "\n")  # from the terminal
         commands = {character for character in EVIL if not character.isprintable()}
         assert not commands & set(output), words
 
@@ -107,7 +107,7 @@ def test_data_is_what_it_is(captured_demo, tmp_path, command):
 
 
 def test_a_script_is_a_script_whatever_the_folder_is_called(captured_demo, tmp_path, command):
-    """A line end in the name would end the comment, and the rest of it would be SQL."""
+    """A newline in the name would end the comment, and the rest would be SQL."""
     import duckdb
 
     folder = tmp_path / "a\ncopy (select 1) to 'pwned.csv'; --'\x1b"

@@ -1,4 +1,4 @@
-"""A start of a program and a fork of it (`forks`) print and end alike."""
+"""A started program and a fork of it (`forks`) print and exit alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = [
     ("flowsweep", "nothing"),
     ("flowsweep", "query", "totals", "nowhere"),
     ("flowsweep", "columns", "flows"),
-    # Of a file that is there it also says who uses the testbed at this moment.
+    # With an existing file it would also print who uses the testbed at the moment.
     ("flowsweep", "plan", "nowhere.yaml"),
     *[("flowsweep", command, "--help") for command in COMMANDS],
     ("snakemake", "--version"),

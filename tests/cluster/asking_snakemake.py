@@ -1,7 +1,7 @@
-"""Snakemake that asks Slurm for its jobs every 2 s, to the end.
+"""Runs Snakemake, which asks Slurm for its jobs every 2 s, to its end.
 
-Its executor waits 10 s longer each time that no job has ended, and no setting bounds that: jobs of
-seconds, as those of the tests, would be over long before it asks.
+Its executor waits 10 s longer each time that no job has ended, and no setting limits that: jobs
+of seconds, as in the tests, would be over long before it asks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A real Slurm of four nodes, each with a name, a network and a disk of its own."""
+"""A real Slurm of four nodes, each with its own name, network and disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 BOX = ROOT / "tests" / "cluster" / "slurm_box.sh"
 FLOWSWEEP = f"'{sys.executable}' -m flowsweep"
 ASKING_SNAKEMAKE = f"'{sys.executable}' '{ROOT}/tests/cluster/asking_snakemake.py'"
-LIMIT_S = 600.0  # only what hangs takes longer
+LIMIT_S = 600.0  # only a hang takes longer
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -1,4 +1,4 @@
-"""The Slurm that other tests use: its nodes are apart, and nothing of it is left."""
+"""The Slurm of the other tests: its nodes are isolated, and nothing is left of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .conftest import BOX
 
 
 def left(folder: Path) -> list[str]:
-    """Names of processes that see the configuration of a box in place of the machine's."""
+    """Returns names of processes that see a box's configuration instead of the machine's."""
     found = []
     for path in Path("/proc").glob("[0-9]*/mountinfo"):
         try:

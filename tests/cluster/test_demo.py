@@ -1,4 +1,4 @@
-"""The demo on nodes of a Slurm that is asked often, beside the demo on one machine."""
+"""The demo on nodes of a Slurm that is polled often, compared with the demo on one machine."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ testbed:
   folder: /run/local/flowsweep
   emulate: true
 """
-# All nodes share the cores of one machine, and the kernel counts their pressure for all.
+# All nodes share one machine's cores, and the kernel measures pressure for all of them together.
 SHARED = "limits: {cpu_pressure: 100%, other_programs: 100%, lateness: 50ms}\n"
-#: Of each axis the hardest point, and what refinement chooses between it and the baseline.
+#: For each axis the hardest point, and those that refinement chooses between it and the baseline.
 FEWER = {
     r"rtt: \[.*\]": "rtt: [64ms]",
     r"rate: \[.*\]": "rate: [10Mbit/s]",
@@ -48,7 +48,7 @@ def points(text: str) -> str:
 
 
 def headings(folder: Path) -> list[str]:
-    """Those of the page, without their numbers and what these are of."""
+    """Returns the page's headings, without numbers and text after a colon."""
     found = re.findall(
         r"<h[123][^>]*>(.*?)</h[123]>", (folder / "report.html").read_text(), re.DOTALL
     )
@@ -56,7 +56,7 @@ def headings(folder: Path) -> list[str]:
 
 
 def filled(folder: Path) -> set[str]:
-    """The queries of the report that have rows."""
+    """Returns the queries of the report that have rows."""
     with duckdb.connect(folder / "demo.duckdb", read_only=True) as database:
         found = database.sql("select table_name from duckdb_tables() where schema_name = 'main'")
         return {
@@ -83,9 +83,9 @@ def test_the_demo_has_the_report_of_one_machine(box, tmp_path: Path, command) ->
     for name, more in (("there", TESTBED), ("here", "")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "demo.yaml").write_text(text + more)
-    # Both at once, beside other tests: the program waits where it would compute. With a load of
-    # twelve on two cores the completion times at the baseline were 2.55 to 2.76 s, and that at
-    # the hardest RTT 3.7 to 3.8 s.
+    # Both at once, next to other tests: the program waits instead of computing. With a load of
+    # twelve on two cores, the completion times were 2.55 to 2.76 s at the baseline, and 3.7 to
+    # 3.8 s at the hardest RTT.
     scripts = {
         "there": (f"cd there; {THERE} >said 2>&1 || {{ cat said; exit 9; }}", 4),
         "here": (f"cd here; {HERE} || exit 9", 1),
@@ -104,13 +104,13 @@ def test_the_demo_has_the_report_of_one_machine(box, tmp_path: Path, command) ->
         assert made["status"] == "valid", made["reason"]
         asked, measured = (made["axes"]["rtt"][key] for key in ("asked", "measured"))
         assert measured is not None, asked
-    # RTT and rate really differ between the points, and the program feels it.
+    # RTT and rate really differ between the points, and affect the program.
     by_axis = {row["axis"]: row for row in thresholds(there, command) if row["level"] == 1.1}
     assert set(by_axis) == {"rtt", "rate"}
     assert by_axis["rtt"]["hardest"] > 60
     assert by_axis["rtt"]["largest_slowdown"] > 1.1
     assert by_axis["rate"]["largest_slowdown"] > 1.3
-    # The same form: sections, queries with rows, what the verdict can say.
+    # The same form: sections, queries with rows, states of the verdict.
     assert headings(there) == headings(here)
     assert len(filled(here)) > 20
     assert filled(there) == filled(here)

@@ -1,6 +1,6 @@
-"""Links between nodes by the kernel's own disciplines, and what happens where they are refused.
+"""Links between nodes with kernel disciplines, and errors where those are refused.
 
-A kernel without netem gets a queue in its place: rate, queue, counters and bridges are real.
+A queue replaces netem on a kernel without it: rate, queue, counters and bridges are real.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RUN = "timeout 90 salloc -Q -N4 --exclusive bash -c 'flowsweep run one.yaml -o o
 
 @pytest.fixture
 def asked(tmp_path: Path, namespaces: None, monkeypatch: pytest.MonkeyPatch):
-    """Puts a `tc` before the machine's that notes what it is told, and answers for netem."""
+    """Puts a `tc` first in PATH that logs its calls and answers for netem."""
     real = shutil.which("tc", path="/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin")
     for kind in ("htb default 1", "bfifo limit 1000"):
         add = f"ip link set lo up; tc qdisc add dev lo root {kind}"
@@ -84,7 +84,7 @@ def test_netem_on_a_node_makes_the_links_and_counts_them(box, asked, tmp_path: P
     assert west["dropped_queue"] > 100
     assert west["received"] == west["delivered"] + west["dropped_queue"] > 2000
     assert east["received"] == east["delivered"] >= 5
-    # Rate, delay and loss, in the words of the kernel.
+    # Rate, delay and loss, in the kernel's terms.
     lines = calls.read_text().splitlines()
     spec = describe.spec_of(experiment.load(tmp_path / "one.yaml").run_at({}))
     wanted = netem.commands(spec)

@@ -1,4 +1,4 @@
-"""Sweeps in an allocation of a real Slurm: from start to report, and through what goes wrong."""
+"""Sweeps in an allocation of a real Slurm: from start to report, and with failures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from .conftest import ASKING_SNAKEMAKE, ROOT
 
-# Everything here shares the cores of one machine, and the kernel counts their pressure for all.
+# Everything shares one machine's cores, and the kernel measures pressure for all together.
 EXPERIMENT = f"""\
 sites: {{west: [pc1, pc2], east: [pc3]}}
 link: {{rtt: 10ms, rate: 100Mbit/s}}
@@ -32,7 +32,7 @@ limits: {{cpu_pressure: 100%, other_programs: 100%, lateness: 50ms}}
 """
 SBATCH = ROOT / "workflows" / "profiles" / "slurm" / "sweep.sbatch"
 BIN = Path(sys.executable).parent
-# The workflow and the profile of the checkout; the batch script stands in its folder.
+# The workflow and the profile of the checkout; the batch script is in its folder.
 FROM_HERE = f"--snakefile {ROOT}/Snakefile --profile {ROOT}/workflows/profiles/default"
 SWEEP = f"""
 sweep() {{
@@ -73,10 +73,10 @@ def test_the_network_as_it_is_and_every_node_captured(box, tmp_path: Path) -> No
     assert lines == ["pc1 n1", "pc2 n2", "pc3 n3"]
     for host, packets in (("pc1", 26), ("pc2", 0), ("pc3", 26)):
         manifest = json.loads((tmp_path / "one" / f"{host}.capture.json").read_text())
-        # Three pings, and five before and after: to and fro.
+        # Three pings, and five before and after, both ways.
         assert packets <= manifest["packets_written"] <= packets + 8  # with ARP
         assert (tmp_path / "one" / f"{host}.pcap.zst").stat().st_size > 0
-    # Copied, compared, and only then removed.
+    # A capture is copied and compared before it is removed.
     assert "pcap" not in (tmp_path / "left").read_text()
 
 
@@ -137,7 +137,7 @@ def test_a_sweep_with_emulated_links_has_the_report_of_a_local_one(box, tmp_path
     for path in runs:
         made = record(path.parent)
         assert made["status"] == "valid", made["reason"]
-        # The node that is left over has the emulator.
+        # The remaining node has the emulator.
         assert made["emulator"]["backend_reason"].startswith("between the nodes, on n4")
         asked, measured = (
             float(made["axes"]["rtt"][key].removesuffix("ms")) for key in ("asked", "measured")
@@ -156,7 +156,7 @@ def test_a_sweep_with_emulated_links_has_the_report_of_a_local_one(box, tmp_path
 
 
 def test_a_node_that_dies_spoils_its_run_only(box, tmp_path: Path) -> None:
-    """The node's daemon, and all that it started there, at once: as if its power went away."""
+    """The node's daemon and all its processes die at once, as in a power failure."""
     command = f"test -e {tmp_path}/mark || exec sleep 30"
     write(tmp_path / "one.yaml", f"{{command: {json.dumps(command)}}}", "change_hosts: false")
     script = """

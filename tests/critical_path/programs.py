@@ -1,7 +1,7 @@
-"""Distributed programs of known length: what their hosts sent, by arithmetic alone.
+"""Distributed programs of known length: the packets of their hosts, by arithmetic alone.
 
-A host computes, sends one packet, and goes on when what it waits for has arrived. All links have
-the same rate, and no message waits in a queue behind others.
+A host computes, sends one packet, and continues when the message that it waits for has arrived.
+All links have the same rate, and no message queues behind others.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ HANDSHAKES = pl.DataFrame(
 
 @dataclass
 class Program:
-    """Collects the messages that the hosts of a made-up program send.
+    """Collects the messages that the hosts of a generated program send.
 
     Attributes:
-        delay: Of each link, ns.
-        delays: Of those that differ, by sender and receiver.
+        delay: Delay of each link, ns.
+        delays: Delays of exceptional links, by sender and receiver.
     """
 
     delay: int
@@ -35,7 +35,7 @@ class Program:
     rows: list[dict[str, object]] = field(default_factory=list)
 
     def send(self, sender: str, receiver: str, at: int) -> int:
-        """A message that leaves at some time; when it arrives."""
+        """Sends a message at time `at`; returns its arrival."""
         base = self.delays.get((sender, receiver), self.delay)
         arrival = at + SERIALISATION + base
         self.rows.append(
@@ -49,17 +49,17 @@ class Program:
         return arrival
 
     def hosts(self) -> dict[str, HostPackets]:
-        """What each host sent."""
+        """Returns the packets of each host."""
         frames = pl.DataFrame(self.rows).partition_by("sender", as_dict=True)
         return {name: HostPackets(rows, HANDSHAKES, 0) for (name,), rows in frames.items()}
 
     def rates(self) -> dict[tuple[str, str], float]:
-        """The same for all."""
+        """Returns the rate of each used link, which is the same for all."""
         return {(str(row["sender"]), str(row["receiver"])): RATE for row in self.rows}
 
 
 def ping_pong(delay: int, exchanges: int, think: int) -> tuple[Program, int]:
-    """Two hosts that answer each other; the program and its end. It begins at 0."""
+    """Returns two hosts that answer each other, and the end; the program begins at 0."""
     program, at = Program(delay), 0
     for _ in range(exchanges):
         at = program.send("a", "b", at + think)
@@ -68,7 +68,7 @@ def ping_pong(delay: int, exchanges: int, think: int) -> tuple[Program, int]:
 
 
 def ring(delay: int, hosts: int, rounds: int, think: int) -> tuple[Program, int]:
-    """A token that each host holds for a while."""
+    """Returns a token ring in which each host holds the token for a while, and the end."""
     program, at = Program(delay), 0
     for step in range(hosts * rounds):
         at = program.send(f"h{step % hosts}", f"h{(step + 1) % hosts}", at + think)
@@ -76,7 +76,7 @@ def ring(delay: int, hosts: int, rounds: int, think: int) -> tuple[Program, int]
 
 
 def fork_join(program: Program, works: list[int], rounds: int) -> int:
-    """A master that waits for all of its workers in each round; the end."""
+    """Adds a master that waits for all of its workers in each round; returns the end."""
     at = 0
     for _ in range(rounds):
         jobs = [program.send("m", f"w{number}", at) for number in range(len(works))]
@@ -88,7 +88,7 @@ def fork_join(program: Program, works: list[int], rounds: int) -> int:
 
 
 def pipeline(delay: int, stages: list[int], items: int) -> tuple[Program, int]:
-    """Stages that pass items on as soon as they are done; the last has the result."""
+    """Returns stages that pass items on at once, and the last stage's end."""
     program = Program(delay)
     ready = [0] * items
     for number, work in enumerate(stages):
@@ -101,7 +101,7 @@ def pipeline(delay: int, stages: list[int], items: int) -> tuple[Program, int]:
 
 
 def ahead(delay: int, jobs: int, work: int) -> tuple[Program, int]:
-    """A worker that has the next job before it is done with one; the master's last result."""
+    """Returns a worker that gets its next job ahead of time, and the last result's arrival."""
     program = Program(delay)
     arrivals = [program.send("m", "w", 0), program.send("m", "w", 0)]
     free = at = 0

@@ -1,4 +1,4 @@
-"""Critical paths of a real program over an emulated link, beside what it says of itself."""
+"""Critical paths of a real program over an emulated link, compared with its own record."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ timeout: 200s
 limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 1s}
 """
 RUNS = {"base": "baseline", "far": "rtt_60ms", "slow": "rate_10Mbit"}
-#: Messages are below the window that TCP begins with, so that none takes a second round trip.
-#: From one rank to the other and back, so often.
+#: Messages fit into TCP's initial window, so that none takes a second round trip.
+#: Messages: 40 in each direction.
 JOURNEYS = 80
 
 
@@ -60,7 +60,7 @@ def rows(
 
 
 def slowed(rows: dict[str, dict[str, float]], name: str) -> float:
-    """How much longer it took, less what a busy machine took longer to answer."""
+    """Returns how much longer the run took, except for longer computing on a busy machine."""
     return grown(rows, name, "completion_s") - grown(rows, name, "computing_s")
 
 
@@ -73,7 +73,7 @@ def test_propagation_grows_as_the_completion_time_does(
 ) -> None:
     growth = slowed(rows, "far")
     assert grown(rows, "far", "propagation_s") == pytest.approx(growth, rel=0.05)
-    # Each way is longer by 20 ms.
+    # At an RTT of 60 ms each message takes 30 ms.
     messages = rows["far"]["crossings"]
     assert messages >= JOURNEYS
     assert rows["far"]["propagation_s"] == pytest.approx(messages * 30e-3, rel=0.02)
@@ -85,5 +85,5 @@ def test_serialisation_grows_with_the_bytes_of_all_messages(
     growth = slowed(rows, "slow")
     link = grown(rows, "slow", "serialisation_s", "queueing_s")
     assert link == pytest.approx(growth, rel=0.05)
-    # 10,000 bytes, and headers of 8 packets.
+    # 10,000 bytes, and the headers of 8 packets.
     assert rows["slow"]["serialisation_s"] == pytest.approx(JOURNEYS * 10_550 * 8 / 1e7, rel=0.03)

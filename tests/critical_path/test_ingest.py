@@ -45,7 +45,7 @@ def test_the_table_has_the_columns_of_the_dictionary_and_no_gap(results: Path) -
 
 
 def test_a_narrow_link_costs_serialisation_and_queueing(results: Path) -> None:
-    """What the rate costs is the time of the bytes: at a tenth of the rate, ten times as much."""
+    """The rate's cost is serialisation: at a tenth of the rate, ten times as much."""
     rows = Warehouse(results).rows("time_shares")
     base = rows.filter("is_baseline").row(0, named=True)
     for rate in (20, 10):
@@ -58,7 +58,7 @@ def test_a_narrow_link_costs_serialisation_and_queueing(results: Path) -> None:
 
 
 def test_work_that_moved_to_other_hosts_is_not_explained(results: Path) -> None:
-    """A pool: at 64 ms hosts near the master take most jobs, and end when those far away do.
+    """A worker pool: at 64 ms, hosts near the master take most jobs, and end when distant hosts do.
 
     So the path of one run computes more than at the baseline, and that of the other less.
     """

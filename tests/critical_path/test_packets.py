@@ -1,4 +1,4 @@
-"""Packets of tables written by hand, and the messages that they are part of."""
+"""Packets in hand-written tables, and the messages that they belong to."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 ENDS = {"src_ip": "10.77.1.1", "src_port": 1000, "dst_ip": "10.77.2.1", "dst_port": 2000}
 BASE = 5 * MS
-#: The host's clock is behind the reference's by so much.
+#: How far the host's clock is behind the reference clock.
 SHIFT = 77
 
 
 def packet(at: int, seq: int, delay: int | None = BASE, **changes: Any) -> dict[str, Any]:
-    """A packet of 1,000 bytes that leaves `at` ms; without a delay it is lost."""
+    """Returns a packet of 1,000 bytes sent at `at` ms; without a delay it is lost."""
     return {
         "at": at * MS, "seq": seq % 2**32, "delay": delay, "again": False,
         "fate": "lost" if delay is None else "delivered",
@@ -30,7 +30,7 @@ def packet(at: int, seq: int, delay: int | None = BASE, **changes: Any) -> dict[
 
 
 def read(folder: Path, sent: list[dict[str, Any]], messages: list[int], **flow: Any) -> HostPackets:
-    """What pc1 sent; `messages` are the ms at which they begin."""
+    """Returns the packets of pc1; `messages` are the ms at which messages begin."""
     about = tiny.flow(ENDS["src_ip"], ENDS["dst_ip"], handshake_rtt_ns=None, **flow)
     tiny.table(folder, "flows", "r", "pc1", [about])
     begins = [{"first_time": tiny.T0 + at * MS, "last_time": tiny.T0 + at * MS} for at in messages]
@@ -58,7 +58,7 @@ def read(folder: Path, sent: list[dict[str, Any]], messages: list[int], **flow: 
 
 
 def rows(found: HostPackets) -> list[dict[str, Any]]:
-    """By the time when they were sent, in ms since the first moment."""
+    """Returns rows by sending time, in ms since the first moment."""
     times = [
         ((pl.col(name) - tiny.T0 - SHIFT) / MS).alias(name)
         for name in ("began", "first_sent", "sent", "arrival")
@@ -85,7 +85,7 @@ def test_bytes_that_were_lost_hold_back_those_behind_them(tmp_path: Path, start:
 
 
 def test_what_was_sent_again_late_belongs_to_its_own_message(tmp_path: Path) -> None:
-    """The next message began before the lost packet was sent again."""
+    """The next message began before the retransmission."""
     sent = [
         packet(0, 0, None),
         packet(10, 1000),
@@ -97,7 +97,7 @@ def test_what_was_sent_again_late_belongs_to_its_own_message(tmp_path: Path) -> 
 
 
 def test_messages_that_queue_behind_each_other_are_one(tmp_path: Path) -> None:
-    """The second leaves while the first is in the queue, the third when that is empty."""
+    """The second leaves while the first is queued, the third when the queue is empty."""
     sent = [packet(0, 0, BASE + 9 * MS), packet(4, 1000, BASE + 8 * MS), packet(13, 2000)]
     found = rows(read(tmp_path, sent, [0, 4, 13]))
     assert [row["began"] for row in found] == [0, 0, 13]
@@ -112,7 +112,7 @@ def test_an_unknown_fate_is_not_explained(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_used_again_is_another_stream(tmp_path: Path) -> None:
-    """Its numbers begin elsewhere, and nothing of it waits for the connection before."""
+    """Its numbers begin elsewhere, and it does not wait for the earlier connection."""
     folder = tmp_path
     read(folder, [packet(0, 900_000), packet(500, 10)], [0, 500])
     path = folder / "tables" / "run=r" / "host=pc1"
@@ -140,7 +140,7 @@ def test_a_handshake_is_of_who_opened_the_connection(tmp_path: Path) -> None:
 
 
 def test_connections_side_by_side_have_their_own_numbers(tmp_path: Path) -> None:
-    """A loss in one of two connections, whose packets take turns."""
+    """A loss in one of two connections with interleaved packets."""
     one = [packet(0, 7_000), packet(2, 8_000, None), packet(30, 8_000, again=True)]
     read(tmp_path, one, [0])
     path = tmp_path / "tables" / "run=r" / "host=pc1"

@@ -25,7 +25,7 @@ from flowsweep.critical_path.walk import Step, find
 
 
 def sums(program: Program, end: int) -> Counter[Part]:
-    """The nanoseconds of each part; the path is without gaps from 0 to the end."""
+    """Returns the nanoseconds of each part; the path has no gaps from 0 to the end."""
     steps = find(program.hosts(), 0, end, program.rates())
     check_whole(steps, 0, end)
     counted: Counter[Part] = Counter()
@@ -82,7 +82,7 @@ def test_a_link_that_is_slowed_takes_the_path_to_its_worker() -> None:
 
 
 def test_a_pipeline_that_is_never_behind_is_its_last_item() -> None:
-    """Where the first stage is the slowest, no item waits for the one before it."""
+    """If the first stage is the slowest, no item waits for the previous one."""
     program, end = pipeline(4 * MS, [10 * MS, 3 * MS, 2 * MS], items=6)
     assert end == 6 * 10 * MS + 3 * MS + 2 * MS + 2 * (SERIALISATION + 4 * MS)
     found = sums(program, end)
@@ -99,7 +99,7 @@ def test_a_pipeline_that_falls_behind_is_its_slowest_stage() -> None:
 
 
 def shares(tmp_path: Path, make: object, delays: tuple[int, int]) -> dict[str, dict[str, float]]:
-    """The rows of `time_shares` of a program at two delays, the first of them the baseline."""
+    """Returns the rows of `time_shares` of a program at two delays; the first is the baseline."""
     import tiny
 
     from flowsweep.analysis.adds_up import contradictions
@@ -126,16 +126,16 @@ def shares(tmp_path: Path, make: object, delays: tuple[int, int]) -> dict[str, d
 
 
 def test_what_the_network_did_beside_computing_is_not_explained(tmp_path: Path) -> None:
-    """A worker computes on what came earlier: the path takes the job that arrived meanwhile."""
+    """A worker computes on earlier data: the path takes the job that arrived meanwhile."""
     found = shares(tmp_path, lambda delay: ahead(delay, 20, 30 * MS), (MS // 10, 8 * MS))
     near, far = found["near"], found["far"]
     assert near["not_explained_s"] == 0
     network = sum(far[f"{part}_s"] for part in ("serialisation", "propagation"))
     near_network = sum(near[f"{part}_s"] for part in ("serialisation", "propagation"))
-    # The round trips that the path takes for waits, each beside the computing of a job.
+    # The path counts these round trips as waits, although a job was computed meanwhile.
     assert far["not_explained_s"] == pytest.approx(19 * 2 * 7.9e-3, rel=0.01)
     assert far["computing_s"] + far["not_explained_s"] == pytest.approx(near["computing_s"])
-    # The time that the distance costs, no more.
+    # Exactly the time that the distance costs.
     assert network - near_network == pytest.approx(far["path_s"] - near["path_s"])
 
 

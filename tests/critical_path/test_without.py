@@ -60,7 +60,7 @@ def test_a_program_that_ended_before_its_first_message_has_no_path(tmp_path: Pat
 
 
 def test_too_much_that_nobody_knows_of_is_not_explained_as_a_whole(tmp_path: Path) -> None:
-    """Every third record of one capture is gone: what of it arrived is not known."""
+    """Every third record of one capture is missing, so what arrived there is unknown."""
     run = copy_run(DEMO / "nqueens-rate_20Mbit-r1", tmp_path / "nqueens-rate_20Mbit-r1")
     change(run, "pc1", lambda number, time: None if number % 3 == 0 else time)
     ingest(run, tmp_path / "tables")
@@ -71,7 +71,7 @@ def test_too_much_that_nobody_knows_of_is_not_explained_as_a_whole(tmp_path: Pat
 
 
 def test_a_persons_own_record_may_hold_other_things(tmp_path: Path) -> None:
-    """A number of ranks, sites that are none: the path needs neither, and a wrong time is named."""
+    """A number for the ranks, invalid sites: the path needs neither; a wrong time is named."""
     run = copy_run(DEMO / "nqueens-baseline-r1", tmp_path / "nqueens-baseline-r1")
     record = json.loads((run / "run.json").read_text())
     changed = record | {"ranks": 5, "sites": {"west": 2, "east": ["pc3", 4]}, "links": [{"x": 1}]}

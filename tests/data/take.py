@@ -1,7 +1,7 @@
-"""Takes the captures named in MANIFEST.csv, and what is known of them, from a larger set.
+"""Takes the captures in MANIFEST.csv, and their oracle's rows, from a larger set.
 
-`take.py LARGER_SET`. To add a capture, add a line with its file, what it exercises and its author,
-and put its licence beside those in `licences/`; the other columns are filled here.
+`take.py LARGER_SET`. To add a capture, add a line with its file, its subject and its author, and
+put its licence into `licences/`; this script fills the other columns.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pathlib import Path
 HERE = Path(__file__).parent
 MANIFEST = HERE / "MANIFEST.csv"
 LOGS = Path("oracle/zeek-8.0.10")
-#: Tables of the oracle; of each the rows of our files are taken.
+#: Tables of the oracle; the rows of our files are taken from each.
 ORACLE = ("files.csv", "packets.csv.gz", "tcp_analysis.csv.gz", "tcptrace.csv.gz")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file, which may be packed."""
+    """Returns the rows of a CSV file, which may be compressed."""
     content = path.read_bytes()
     text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 def write(path: Path, found: list[dict[str, str]]) -> None:
-    """Writes rows as CSV; packed ones without the time of packing: the same bytes each time."""
+    """Writes rows as CSV; compressed files contain no time, so that the bytes are reproducible."""
     text = io.StringIO(newline="")
     table = csv.DictWriter(text, fieldnames=list(found[0]), lineterminator="\n")
     table.writeheader()

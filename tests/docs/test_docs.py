@@ -1,4 +1,4 @@
-"""The site builds from what is there, its links lead somewhere, and its tutorials run."""
+"""The site builds, its links lead somewhere, and its tutorials run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def run(words: list[str], folder: Path) -> str:
-    """What a command prints; it must succeed."""
+    """Runs a command that must succeed; returns its output."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
@@ -33,7 +33,7 @@ def run(words: list[str], folder: Path) -> str:
 
 
 class Links(HTMLParser):
-    """What a page refers to, and what it names."""
+    """A page's links, and its anchors."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built once; commands of a tutorial run meanwhile, and must succeed."""
+    """The site, built once by commands that must succeed."""
     pytest.importorskip("material", reason="make docs installs Material for MkDocs")
     folder = tmp_path_factory.mktemp("site")
     config = ROOT / "docs/mkdocs.yml"
@@ -100,10 +100,10 @@ def test_the_tutorial_on_a_sweep_runs(tmp_path: Path, namespaces: None) -> None:
     assert (kinds.count("yaml"), kinds.count("sh") >= 4, kinds.count("python")) == (1, True, 1)
     for kind, text in blocks:
         if kind == "yaml":
-            # Beside other tests most runs are invalid, and would be made three times.
+            # Next to other tests most runs are invalid, and would be made three times.
             (tmp_path / "fetch.yaml").write_text(f"{text}retries: 0\n", encoding="utf-8")
         elif kind == "sh" and "testbed check" not in text:
-            # What a machine lacks for other kinds of testbed is no fault of the tutorial.
+            # Requirements of other kinds of testbed are no fault of the tutorial.
             run(["/bin/sh", "-ec", text], tmp_path)
         elif kind == "python":
             assert "completion_s" in run([sys.executable, "-c", text], tmp_path)

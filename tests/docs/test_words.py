@@ -1,4 +1,4 @@
-"""The check of words finds what it is there for, and the repository passes it."""
+"""The check of words finds what it should, and the repository passes it."""
 
 from __future__ import annotations
 

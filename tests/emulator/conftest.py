@@ -13,7 +13,7 @@ from laboratory import Laboratory
 
 @pytest.fixture(scope="session")
 def wan_program() -> Path:
-    """The emulator that was built."""
+    """The emulator under test."""
     default = Path(sys.executable).parent / "flowsweep-wan"
     program = Path(os.environ.get("FLOWSWEEP_WAN", default))
     if not program.exists():

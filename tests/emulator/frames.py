@@ -1,10 +1,10 @@
-"""Sends the hexadecimal frames of standard input on exp0, or prints those that come in.
+"""Sends the hexadecimal frames of standard input on exp0, or prints incoming ones.
 
-A VLAN tag that the kernel took out is put back.
+A VLAN tag that the kernel removed is put back.
 
 send | receive
 
-`receive` ends after a silence once standard input has ended, however late the sender begins.
+`receive` ends after a silence once standard input has ended, so the sender may begin late.
 """
 
 import select

@@ -1,4 +1,4 @@
-"""Sites in network namespaces of their own, and the emulator between them."""
+"""Sites in their own network namespaces, and the emulator between them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import Any
 
 HERE = Path(__file__).parent
 SITES = ("west", "east", "north")
-LIMIT_S = 120  # only what hangs takes longer
+LIMIT_S = 120  # only a hang takes longer
 
 
 class Laboratory:
     """Namespaces west, east and north, each with exp0 (10.77.<n>.1).
 
-    The far ends up-<site> are in the hub's namespace. Everything lives in a process namespace: it
-    is gone when the first process in it is killed, whatever happened.
+    The far ends up-<site> are in the hub's namespace. Everything lives in a PID namespace, so it is
+    always gone when the first process in it is killed.
     """
 
     def __init__(self, folder: Path, program: Path) -> None:
@@ -97,7 +97,7 @@ class Laboratory:
         return int(self.run(site, "cat", f"/sys/class/net/exp0/statistics/{counter}"))
 
     def forget_neighbours(self) -> None:
-        """A neighbour that is being verified would put an ARP frame between those of a test."""
+        """Flushes neighbours: verifying one would put an ARP frame between those of a test."""
         for site in SITES:
             self.run(site, "ip", "neigh", "flush", "dev", "exp0")
 
@@ -114,9 +114,9 @@ class Laboratory:
         top: dict[str, Any] | None = None,
         **link: Any,
     ) -> Iterator[Emulator]:
-        """The emulator with the same link between every two of the first `sites` sites.
+        """Runs the emulator with the same link between every two of the first `sites` sites.
 
-        `top`: further keys of the configuration, `options` of the command line.
+        `top`: more keys of the configuration; `options`: of the command line.
         """
         emulator = Emulator(self, {**configuration(sites, **link), **(top or {})}, options)
         try:
@@ -136,7 +136,7 @@ class Emulator:
         self.stats_file = folder / "stats.json"
         self.stats_file.unlink(missing_ok=True)
         (folder / "wan.json").write_text(json.dumps(config))
-        # sh tells its process number and becomes the emulator: signals shall reach that, and not
+        # sh prints its process ID and becomes the emulator, so that signals reach it and not
         # nsenter.
         self.process = laboratory.start(
             "hub",
@@ -165,7 +165,7 @@ class Emulator:
         return self.command(json.dumps({"change": change}))
 
     def command(self, line: str) -> dict[str, Any]:
-        """The answer to a line of the control socket."""
+        """Returns the answer to a line on the control socket."""
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(LIMIT_S)
             client.connect(str(self.control))
@@ -175,7 +175,7 @@ class Emulator:
         return found
 
     def signal(self, *numbers: signal.Signals) -> int:
-        """Sends signals, each when the one before was taken; the exit code."""
+        """Sends each signal after the previous one was taken; returns the exit code."""
         for number in numbers:
             while self._is_pending(number):
                 time.sleep(0.02)
@@ -183,13 +183,13 @@ class Emulator:
         return self.process.wait(timeout=LIMIT_S)
 
     def _is_pending(self, number: signal.Signals) -> bool:
-        """Two of a kind that are pending are one."""
+        """Returns whether a signal is pending; a second one would merge with it."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         pending = status.split("ShdPnd:")[1].split()[0]
         return bool(int(pending, 16) >> (number - 1) & 1)
 
     def kill(self) -> None:
-        """Ends it if it still runs; killing `nsenter`, which waits for it, would leave it alive."""
+        """Ends it if it still runs; killing `nsenter` instead would leave it alive."""
         if self.process.poll() is None:
             os.kill(self.pid, signal.SIGKILL)
             self.process.wait()
@@ -200,7 +200,7 @@ class Emulator:
 
 
 def read_fates(file: Path) -> Any:
-    """The records of a log of fates, as numpy's array; `fates.rs` describes the columns."""
+    """Returns the records of a log of fates as a numpy array; `fates.rs` describes the columns."""
     import numpy as np
 
     with file.open("rb") as text:
@@ -218,7 +218,7 @@ def configuration(sites: int, **link: Any) -> dict[str, Any]:
 
 
 def checked(stats: dict[str, Any]) -> dict[str, Any]:
-    """Every frame and every byte has one fate, at any time."""
+    """Checks that every frame and byte has exactly one fate."""
     for link in stats["links"]:
         for unit in ("", "_bytes"):
             causes = ("queue", "codel", "loss", "uplink", "downlink", "send", "oversize")

@@ -1,4 +1,4 @@
-"""The emulator in network namespaces: delay, rate, conservation, transparency, and how it ends."""
+"""The emulator in network namespaces: delay, rate, conservation, transparency, and its end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EAST = "10.77.2.1"
 
 
 def round_trips_ms(laboratory, count=50):
-    """Round-trip times of pings from west to east, after one that resolves the address."""
+    """Returns RTTs of pings from west to east, after one that resolves the address."""
     laboratory.run("west", "ping", "-q", "-c", 1, EAST)
     text = laboratory.run("west", "ping", "-c", count, "-i", 0.01, EAST)
     times = [float(time) for time in re.findall(r"time=([\d.]+)", text)]
@@ -34,8 +34,8 @@ def test_ping_gives_the_asked_round_trip_time(laboratory, measurement, rtt_ms):
     def check(found):
         times, late_ms = found
         assert min(times) >= rtt_ms
-        # The median: a shared machine delays single packets. The emulator says by how much, and
-        # it has both ways in one count.
+        # The median, because a shared machine delays single packets. The emulator's lateness
+        # counts both directions together.
         assert statistics.median(times) - 2 * late_ms <= rtt_ms * 1.05 + 0.2, late_ms
 
     measurement(measure).holds(check)
@@ -59,7 +59,7 @@ def test_flood_at_twice_the_rate_gives_the_asked_rate(
             assert receiver.stdout.readline() == "ready\n"
             sender = laboratory.python("west", "udp.py", "send", EAST, 2 * rate, 1.5, frame_bytes)
             while sender.poll() is None:
-                emulator.stats()  # the invariant holds in mid-flight too
+                emulator.stats()  # the invariant holds in mid-flight, too
                 time.sleep(0.05)
             frame_bytes_came, span_ns = map(int, receiver.communicate()[0].split())
             stats = emulator.stop()
@@ -81,9 +81,9 @@ def test_flood_at_twice_the_rate_gives_the_asked_rate(
 
 
 def idle_ns(file, frame_bytes):
-    """How long the line to the east had nothing to send: the sender was not run.
+    """Returns how long the line to the east was idle because the sender did not get the CPU.
 
-    From the first to the last frame of this length that was delivered.
+    From the first to the last delivered frame of this length.
     """
     frames = read_fates(file)
     ours = frames[(frames["link"] == 0) & (frames["fate"] == 0) & (frames["bytes"] == frame_bytes)]
@@ -125,13 +125,13 @@ def test_three_sites_learn_where_a_host_is(laboratory):
     frames = {(link["from"], link["to"]): link["received"] for link in stats["links"]}
     assert len(frames) == 6
     assert frames["west", "east"] >= 21
-    # Only what was sent before the address was known, such as the ARP request, goes everywhere.
+    # Only frames before the address was known, such as the ARP request, go everywhere.
     assert frames["west", "north"] <= 3
     assert frames["east", "north"] == frames["north", "west"] == 0
 
 
 def test_signal_ends_after_delivering_what_is_queued(laboratory):
-    # Long enough for a sender that ends late.
+    # Long enough for a late sender.
     with laboratory.wan(delay_ns=2_000 * MS) as emulator:
         laboratory.run(
             "west", "ip", "neigh", "replace", EAST, "lladdr", "02:00:00:00:00:99", "dev", "exp0"

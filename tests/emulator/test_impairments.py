@@ -12,7 +12,7 @@ from laboratory import read_fates
 
 MS = 1_000_000
 EAST = "10.77.2.1"
-# A type of frame that no host answers.
+# An EtherType that no host answers.
 ETHERTYPE = "88b5"
 
 
@@ -24,7 +24,7 @@ def addresses(laboratory):
 
 
 def carry(laboratory, count, options=(), **link):
-    """Sends numbered frames from west to east; the numbers in the order of arrival, and stats."""
+    """Sends numbered frames from west to east; returns the arriving numbers in order, and stats."""
     laboratory.forget_neighbours()
     head = addresses(laboratory) + ETHERTYPE
     frames = "\n".join(head + f"{number:08x}" + "00" * 50 for number in range(count))
@@ -44,7 +44,7 @@ def test_same_seed_loses_the_same_frames(laboratory, loss):
     second, _ = carry(laboratory, 2_000, loss=loss)
     assert first == second
     link = stats["links"][0]
-    # A host may have sent a frame of its own after ours.
+    # A host may have sent its own frame after ours.
     assert 0 <= link["dropped_loss"] - (2_000 - len(first)) <= link["received"] - 2_000
     # 200 or 182 expected; bursts widen it.
     assert 90 < 2_000 - len(first) < 320
@@ -89,7 +89,7 @@ def test_fates_tell_what_became_of_every_frame(laboratory):
     assert counts == {"delivered": link["delivered"], "loss": link["dropped_loss"]}
     assert sorted(there["number"]) == list(range(500))
     delivered = there[there["fate"] == 0]
-    # The number in the log is the one in the frame, since nothing else was sent.
+    # The log's number is the frame's, because nothing else was sent.
     assert sorted(delivered["number"]) == sorted(numbers)
     delays = delivered["deliver_ns"] - delivered["arrive_ns"]
     assert abs(delays - 30 * MS).max() <= 1.733 * MS
@@ -101,7 +101,7 @@ def test_fates_tell_what_became_of_every_frame(laboratory):
 
 
 def flood(laboratory, rate, seconds=0.6):
-    """The rate at which frames of a flood arrive, bit/s."""
+    """Returns the rate, in bit/s, at which frames of a flood arrive."""
     receiver = laboratory.python("east", "udp.py", "receive")
     assert receiver.stdout.readline() == "ready\n"
     laboratory.python("west", "udp.py", "send", EAST, rate, seconds, 1_000).communicate()
@@ -110,7 +110,7 @@ def flood(laboratory, rate, seconds=0.6):
 
 
 def is_rate(asked):
-    """Whether a flood arrived at a rate; its sender may have been late where cores were short."""
+    """Checks the arrival rate of a flood; its sender may be late if cores are short."""
 
     def check(found):
         assert found == pytest.approx(asked, rel=0.05)

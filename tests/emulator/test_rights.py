@@ -1,4 +1,4 @@
-"""The emulator as root: it keeps no right, follows no link, and its control socket costs little."""
+"""The emulator as root: it keeps no right, follows no link, and its control socket is cheap."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLIENTS = 16
 
 
 def rights(pid: int) -> dict[str, list[int]]:
-    """Sets of capabilities of all its threads."""
+    """Returns the sets of capabilities of all its threads."""
     found: dict[str, list[int]] = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         for line in (task / "status").read_text().splitlines():
@@ -34,7 +34,7 @@ def test_no_thread_keeps_a_capability(laboratory, tmp_path):
             assert found[name] == [0, 0], name
         assert found["NoNewPrivs"] == [1, 1]
         assert wan.control.stat().st_mode & 0o7777 == 0o600
-        # It still does all that it is for: a link changes, the memory grows.
+        # It still works: a link changes, the memory grows.
         wan.change(a="west", b="east", delay_ns=2_000_000)
         laboratory.run("west", "ping", "-c", "3", "-i", "0.05", "-W", "5", "10.77.2.1")
         stats = wan.stop()
@@ -74,7 +74,7 @@ def put(kind: str, path: Path) -> None:
 def test_what_others_put_there_is_refused_and_kept(laboratory, tmp_path_factory, kind, place):
     if os.geteuid() != 0:
         pytest.skip("needs root: to be several users")
-    folder = tmp_path_factory.mktemp("s") / "s"  # a socket's path is short
+    folder = tmp_path_factory.mktemp("s") / "s"  # a socket's path must be short
     folder.mkdir()
     folder.chmod(0o1777)
     victim = folder.parent / "shadow"
@@ -105,7 +105,7 @@ def test_idle_clients_lock_nobody_out(laboratory):
         for one in idle:
             one.connect(str(wan.control))
         assert wan.stats()["links"]
-        # Who was silent for longest has made room.
+        # The connection that was silent for longest has made room.
         gone = []
         for one in idle:
             one.settimeout(0.2)
@@ -130,7 +130,7 @@ def test_a_client_gets_an_answer_to_every_line_in_order(laboratory):
         assert found == [f"line {number}" for number in range(300)]
 
 
-# Asks as fast as answers are read, and connects again when it is thrown out.
+# Sends commands as fast as it reads answers, and reconnects when it is disconnected.
 FLOOD = """
 import selectors, socket, sys, time
 ready = selectors.DefaultSelector()
@@ -159,7 +159,7 @@ while time.monotonic() < end:
 
 
 def test_a_flood_of_questions_does_not_delay_frames(laboratory, measurement):
-    """One answer at a time, and twenty times as long without one: p99 of the lateness stays low."""
+    """The control socket rests 20 times as long as an answer takes: p99 of the lateness is low."""
 
     def late_ns():
         with laboratory.wan(delay_ns=2_000_000) as wan:

@@ -1,10 +1,10 @@
-"""Sends UDP datagrams at a rate, or tells what was received.
+"""Sends UDP datagrams at a rate, or reports what was received.
 
 send ADDRESS BIT_PER_S SECONDS FRAME_BYTES | receive
 
-`send` prints how many it sent. `receive` ends after a silence once standard input has ended,
-however late the sender begins; it prints the frame bytes after the first frame and the nanoseconds
-from that to the last, by kernel stamps.
+`send` prints how many it sent. `receive` ends after a silence once standard input has ended, so
+the sender may begin late; it prints the frame bytes after the first frame and the nanoseconds
+from that to the last, by kernel timestamps.
 """
 
 import select
@@ -23,7 +23,7 @@ SILENCE_S = 0.5
 
 def send(address: str, rate: float, seconds: float, frame_bytes: int) -> None:
     link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    # The kernel cuts one call into datagrams: a sender that is seldom run can flood too.
+    # The kernel splits one call into datagrams: even a sender with little CPU time can flood.
     at_once = 10 if rate > 50e6 else 1
     link.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, frame_bytes - HEADERS)
     payload = bytes(at_once * (frame_bytes - HEADERS))

@@ -1,4 +1,4 @@
-"""The tables of captured runs, and what DuckDB says of them."""
+"""The tables of captured runs, and DuckDB's answers from them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CAPTURED = ROOT / "workflows" / "experiments" / "captured" / "demo" / "runs"
 FLOWSWEEP = [sys.executable, "-m", "flowsweep"]
-#: Of the server for S3.
+#: For the S3 server.
 KEY, SECRET, REGION = "testing", "testing-secret", "us-east-1"
-#: What a person asks of the flows of each run: `totals` begins with it, and so does `limits`.
+#: A question about the flows of each run, the beginning of `totals` and `limits`.
 SUMS = """
     select run, protocol, sum(packets)::bigint as packets, sum(wire_bytes)::bigint as wire_bytes,
         sum(retransmitted_packets)::bigint as retransmitted
@@ -26,7 +26,7 @@ SUMS = """
 
 @pytest.fixture(scope="session")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tables of two runs with four hosts each, as `flowsweep ingest` lays them out."""
+    """The tables of two runs with four hosts each, in the layout of `flowsweep ingest`."""
     folder = tmp_path_factory.mktemp("engines") / "tables"
     for run in ("nqueens-baseline-r1", "nqueens-rtt_64ms-r1"):
         words = [*FLOWSWEEP, "ingest", "--output", folder, "--bin", "10ms", "--", CAPTURED / run]
@@ -35,14 +35,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answers(question: str, pattern: Path) -> list[tuple[object, ...]]:
-    """What DuckDB, which answers every query of flowsweep, makes of the files."""
+    """Returns the answer of DuckDB, which runs all queries of flowsweep."""
     files = f"read_parquet('{pattern}', hive_partitioning = true)"
     return duckdb.sql(question.format(files)).fetchall()
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    """The address of a server for S3 that keeps all in memory."""
+    """The address of an S3 server that keeps everything in memory."""
     moto = pytest.importorskip("moto.server", reason="run .config/prepare.sh test")
     running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     running.start()
@@ -53,7 +53,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def client(server: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A client of it, with its two buckets."""
+    """A client of the server, with its two buckets."""
     boto3 = pytest.importorskip("boto3")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     made = boto3.client(

@@ -1,4 +1,4 @@
-"""Dask on several processes reads the tables of many runs, and answers as flowsweep does."""
+"""Dask on several processes reads the tables of many runs, and gives flowsweep's answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POINT = ["rtt_ms", "rate_mbit_s"]
 ADDRESSES = {name: address for name, _, address in made_sweep.HOSTS}
 #: Groups of files, each read as one.
 PARTS = 8
-#: The first host of the second site, which `totals` shows.
+#: The first host of the second site, as in `totals`.
 SHOWN = ADDRESSES["pc3"]
 
 
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Any]:
-    """A cluster of two processes, of which neither is this one."""
+    """A cluster of two other processes."""
     distributed = pytest.importorskip("distributed", reason="run .config/prepare.sh test")
     with (
         distributed.LocalCluster(
@@ -49,7 +49,7 @@ def workers() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def flows(workers: Any, made: Path) -> Any:
-    """Each flow as its sender's host captured it, with the point of its run, in the workers."""
+    """Each flow from its sender's capture, with the point of its run, in the workers."""
     frames = pytest.importorskip("dask.dataframe")
     dataset = pytest.importorskip("pyarrow.dataset")
     base = str(made / "tables")
@@ -73,7 +73,7 @@ def flows(workers: Any, made: Path) -> Any:
 
 
 def asked(name: str, made: Path) -> pl.DataFrame:
-    """The rows of a query of flowsweep."""
+    """Returns the rows of a query of flowsweep."""
     words = [*map(str, [*FLOWSWEEP, "query", name, made, "--format", "csv"])]
     done = subprocess.run(words, check=True, capture_output=True, timeout=300)
     return pl.read_csv(io.BytesIO(done.stdout), infer_schema_length=None)
@@ -103,7 +103,7 @@ def test_flow_sizes(flows: Any, made: Path) -> None:
     rows = flows.assign(duration_s=flows.duration_ns / 1e9, share=0.0)
 
     def shared(group: Any) -> Any:
-        """With the share of the flows of a point and direction that are at most so large."""
+        """Adds the share of flows of the point and direction that are at most as large."""
         return group.assign(share=group.payload_bytes.rank(method="max", pct=True))[columns]
 
     kinds = {name: rows.dtypes[name] for name in columns}

@@ -1,4 +1,4 @@
-"""Tables on S3-compatible storage, read in place; captures there parsed by a workflow."""
+"""Tables on S3-compatible storage, read in place; captures there, parsed by a workflow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ rule parse:
 
 
 def asked(table: Any, question: str) -> list[tuple[object, ...]]:
-    """What DuckDB makes of a table of another library."""
+    """Returns DuckDB's answer from a table of another library."""
     with duckdb.connect() as connection:
         connection.register("asked", table)
         return connection.sql(question.format("asked")).fetchall()
@@ -39,7 +39,7 @@ def asked(table: Any, question: str) -> list[tuple[object, ...]]:
 
 @pytest.fixture
 def stored(client: Any, tables: Path) -> str:
-    """Where the flows of two runs are."""
+    """The address of the flows of two runs."""
     for path in tables.glob("*/*/flows.parquet"):
         client.upload_file(str(path), "results", f"tables/{path.relative_to(tables)}")
     return "results/tables"

@@ -1,4 +1,4 @@
-"""A server for S3 that is gone in the middle of an upload: what is told, and what is left."""
+"""An S3 server fails in the middle of an upload: the error, and what is left."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ rule parse:
 
 
 class Door:
-    """What a server can be reached through until it has half of the object `key`; then nothing is.
+    """A proxy that passes until the server has half of the object `key`, and then nothing.
 
-    What the server has by then stays, as on the disk of a machine that was switched off.
+    The server's content at that time stays, as on the disk of a machine that was switched off.
     """
 
     def __init__(self, server: str, key: str) -> None:
@@ -69,7 +69,7 @@ class Door:
                 if octets.startswith(b"PUT ") and self._key in octets.partition(b"\r\n")[0]:
                     is_upload = True
                     server.sendall(head + end)
-                    octets = body  # which may come behind the answer 100 to the head
+                    octets = body  # may follow the header's interim response 100
                 if is_upload and octets:
                     self._inlet.shutdown(socket.SHUT_RDWR)
                     self._inlet.close()
@@ -120,14 +120,14 @@ def test_runs_that_are_there_stay_and_the_rest_follows(
     # The place: the object, and the server that did not answer.
     assert f"Failed to store output in storage s3://results/{keys[1]}" in output
     assert f'Could not connect to the endpoint URL: "{door.url}/results/{keys[1]}"' in output
-    # And what a person can do, by our word: Snakemake has none.
+    # And flowsweep's remedy, as Snakemake gives none.
     assert f"s3://results/{keys[1]}: could not be stored or read" in output
     assert "remedy    the same snakemake again, once the server is back" in output
-    # Nothing is there by half, and what was there is.
+    # No object is incomplete, and existing ones are left.
     before = stored()
     assert [*before] == keys[:1]
 
-    # The remedy, as workflows/README.md has it: the same again, once the server is back.
+    # The remedy in workflows/README.md: the same command, once the server is back.
     again = snakemake(folder, server)
     output = again.stdout + again.stderr
     assert again.returncode == 0, output

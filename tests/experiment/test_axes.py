@@ -1,4 +1,4 @@
-"""What can be swept, how points are made of it, and what each run then is."""
+"""Axes of a sweep, the points made from them, and the specification of each run."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_one_cluster_has_the_ranks_of_all_sites(load):
     assert spec["axes"]["placement"] == {"asked": "uva"}
     assert spec["axes"]["ranks"] == {"asked": "5"}
     assert "ranks_per_host" not in spec["axes"]
-    # The other hosts are there, idle: the network is the same.
+    # The other hosts exist but are idle: the network is the same.
     assert spec["sites"] == loaded.run_at({}).spec()["sites"]
     with pytest.raises(FlowsweepError, match='no site is called "delft"'):
         loaded.run_at({"placement": "delft"})
@@ -202,7 +202,7 @@ def test_a_schedule_by_name_is_a_point_and_stands_in_place_of_the_common_one(loa
     assert start.spec()["axes"]["schedule"] == {"asked": "at-start"}
     assert "schedule" not in base.spec()["axes"]
     assert len({run.spec_hash() for run in (base, start, demand)}) == 3
-    # The links begin as at the baseline; each change is of a pair, with what becomes different.
+    # The links begin as at the baseline; each change has a pair and its new values.
     assert start.links == base.links
     made = describe.spec_of(demand).schedule
     assert [(one.at_ns, one.link.a, one.link.b, one.link.links, one.changed) for one in made] == [
@@ -282,7 +282,7 @@ def test_a_variant_is_a_point_of_the_same_problem(load):
     assert spec["axes"]["variant"] == {"asked": "no-split"}
     assert not spec["baseline"]
     assert "variant=no-split" in run.summary()
-    # What a name stands for decides the outcome.
+    # The definition behind a name decides the outcome.
     other = varied(load, "{no-split: {split: 3}}").run_at({"variant": "no-split"})
     assert run.spec_hash() != other.spec_hash()
 

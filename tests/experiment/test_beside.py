@@ -1,4 +1,4 @@
-"""The axis `beside`: another workload of the file while that of the run runs; kept values."""
+"""The axis `beside`: another workload of the file runs next to that of the run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_testbed_gets_both_programs(load, tmp_path):
     other = made.beside
     assert other is not None
     assert (other.app, other.start) == ("jigsaw", "mpirun")
-    # Its master and two ranks on each of the hosts that the point leaves.
+    # Its master, and two ranks on each of the remaining hosts.
     assert other.ranks == ["pc1", "pc1", "pc1", "pc3", "pc3"]
     assert any("jigsaw" in word for word in other.program)
     assert not any("jigsaw" in word for word in made.program)
@@ -123,7 +123,7 @@ def test_a_group_may_keep_an_axis_at_one_value(load):
         "nqueens-rate_50Mbit-r1", "nqueens-rate_8Mbit-r1",
         "nqueens-rate_8Mbit-beside_jigsaw-r1", "nqueens-rate_8Mbit-beside_nqueens-r1",
     }  # fmt: skip
-    # The other workloads do not vary it: what is kept adds nothing to them.
+    # The other workloads do not vary this axis, so it adds no runs of theirs.
     assert {run.id for run in loaded.plan() if run.app == "jigsaw"} == {
         "jigsaw-baseline-r1",
         "jigsaw-baseline-r2",

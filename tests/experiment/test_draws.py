@@ -1,4 +1,4 @@
-"""Where links lose, delay or double frames at random, each run draws for itself."""
+"""Where links drop, delay or duplicate frames randomly, each run draws separately."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plan(tmp_path):
 
 
 def test_runs_of_a_point_lose_other_frames(plan):
-    """Else they would agree, and an interval over them would be far too narrow."""
+    """Otherwise they would agree, and an interval over them would be far too narrow."""
     runs = plan(axes="loss: [1%]")
     seeds = [run.spec()["emulator_seed"] for run in runs if run.point.loss]
     assert len(set(seeds)) == len(seeds) == 3
@@ -46,7 +46,7 @@ def test_runs_of_a_point_lose_other_frames(plan):
     assert again == seeds
     other = plan(axes="loss: [1%]", seed=8)
     assert not {run.spec()["emulator_seed"] for run in other if run.point.loss} & set(seeds)
-    # The runs of one experiment keep the seed of the file, which the order follows.
+    # The runs of one experiment keep the file's seed, which determines the order.
     assert {run.spec()["seed"] for run in runs} == {7}
 
 
@@ -67,6 +67,6 @@ def test_whatever_is_random_is_drawn(plan, link, more):
 
 
 def test_runs_without_it_stay_those_that_they_were(plan):
-    """Where nothing is drawn a recorded run has no seed of its own, and is not made again."""
+    """Without random impairments a recorded run has no seed of its own, and is not repeated."""
     for run in plan(axes="rtt: [20ms]", more="schedule: [{at: 1s, rate: 1Mbit/s}]"):
         assert "emulator_seed" not in run.spec()

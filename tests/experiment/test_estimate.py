@@ -1,4 +1,4 @@
-"""How long a sweep will take: before the first run, while it goes on, when it is done."""
+"""Duration of a sweep: before the first run, during the sweep, and at its end."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_run_takes_as_long_as_others_of_its_point(plan, tmp_path):
     base = [run for run in runs if run.baseline]
     slow = [run for run in runs if not run.baseline]
     finish(base[0], tmp_path, 2.0)
-    # The other point is not known yet: as the workload.
+    # The other point is still unknown: estimated by the workload.
     assert estimate(runs, tmp_path).seconds == pytest.approx(5 * (2 + OUTSIDE_S))
     finish(slow[0], tmp_path, 8.0)
     assert estimate(runs, tmp_path).seconds == pytest.approx(3 * 2 + 8 + 4 * OUTSIDE_S)
@@ -74,7 +74,7 @@ def test_runs_of_an_older_specification_are_to_be_made_again_but_tell_the_time(p
 
 
 def test_what_is_left_between_two_runs_is_what_is_left(plan, tmp_path):
-    """Read less thoroughly, also where the file was edited: before and after each run."""
+    """A quick reading between runs gives the same, even if the file was edited."""
     for run in plan():
         finish(run, tmp_path, 4.0)
     assert estimate(plan(), tmp_path, quick=True).missing == 0
@@ -89,7 +89,7 @@ def test_what_is_left_between_two_runs_is_what_is_left(plan, tmp_path):
 
 
 def test_runs_of_an_earlier_program_are_looked_at(plan, tmp_path):
-    """An update may make other runs of the same file."""
+    """An update may plan other runs from the same file."""
     runs = plan()
     for run in runs:
         finish(run, tmp_path, 4.0)

@@ -1,4 +1,4 @@
-"""Experiment files: what is accepted, what is refused and how, and the plan they make."""
+"""Experiment files: accepted ones, refused ones and their errors, and the resulting plan."""
 
 from __future__ import annotations
 

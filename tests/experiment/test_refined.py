@@ -58,7 +58,7 @@ def test_a_refined_point_is_planned_behind_the_sweep(file, runs):
     assert all(run.baseline == ("baseline" in run.id) for run in further)
     run = experiment.load(file, runs).find_run("nqueens-rtt_8ms-r2")
     assert (run.point.rtt_ns, run.baseline, run.spec()["seed"]) == (8_000_000, False, 1)
-    # The order follows from the seed.
+    # The seed determines the order.
     assert [one.id for one in experiment.load(file, runs).plan()] == [one.id for one in plan]
 
 
@@ -123,7 +123,7 @@ def test_points_of_a_workload_that_is_gone_are_left_out(file, runs):
 
 
 def test_the_command_lists_keeps_and_never_repeats(file, tmp_path, command):
-    """Made records: 4 ms is below 10 %, 16 ms above."""
+    """With generated records: 4 ms is below 10 %, 16 ms above."""
     results = tmp_path / "results"
     for asked, seconds in (("1ms", 10.0), ("4ms", 10.4), ("16ms", 12.0)):
         for number in (1, 2):

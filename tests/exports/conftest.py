@@ -1,4 +1,4 @@
-"""`flowsweep export` as it is started."""
+"""Runs `flowsweep export`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import traces
 
-#: Exports what is named, and more words: the trace, and what `--format json` printed.
+#: Exports with more arguments; returns the trace and the output of `--format json`.
 Export = Callable[..., tuple[traces.Trace, dict[str, Any]]]
 
 

@@ -1,4 +1,4 @@
-"""A reader of GOAL schedules as strict as LogGOPSim's txt2bin, and a simulator that replays one."""
+"""A reader of GOAL schedules as strict as LogGOPSim's txt2bin, and a simulator to replay them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ OPERATION = re.compile(
     rf"{LABEL}: (?:(calc) {NUMBER}|(send|recv) {NUMBER}b (to|from) {NUMBER} tag {NUMBER})"
 )
 REQUIRES = re.compile(rf"{LABEL} requires {LABEL}")
-#: Words of the grammar, which are no labels.
+#: Keywords of the grammar, which cannot be labels.
 WORDS = {"rank", "num_ranks", "send", "recv", "calc", "requires", "irequires"}
 
 
 @dataclass
 class Operation:
     kind: str
-    #: Nanoseconds of a calculation, bytes of a message.
+    #: Nanoseconds of a calculation, or bytes of a message.
     size: int
     peer: int = -1
     tag: int = -1
@@ -27,7 +27,7 @@ class Operation:
 
 
 def read(path: Path) -> list[list[Operation]]:
-    """The operations of each rank; fails where txt2bin would, or where a message has one end."""
+    """Returns each rank's operations; fails where txt2bin would, and for unmatched messages."""
     lines = iter(path.read_text().splitlines())
     ranks: list[list[Operation]] = []
     counts = [line for line in path.read_text().splitlines() if line.startswith("num_ranks")]
@@ -46,7 +46,7 @@ def read(path: Path) -> list[list[Operation]]:
             assert labels
             labels = None
         elif found := REQUIRES.fullmatch(line):
-            # txt2bin looks labels up when it reads the line.
+            # txt2bin resolves labels when it reads the line.
             labels[found[1]].needs.append(labels[found[2]])
         else:
             found = OPERATION.fullmatch(line)
@@ -77,9 +77,9 @@ def read(path: Path) -> list[list[Operation]]:
 
 
 def replay(ranks: list[list[Operation]], transfers: dict[int, int]) -> dict[int, int]:
-    """When each message is sent, by its tag, if it takes `transfers` to its last byte's arrival.
+    """Returns when each message is sent, by tag, if its transfer takes `transfers[tag]`.
 
-    Nothing else takes time: operations start when all that they require has ended.
+    Nothing else takes time: an operation starts when all its requirements have ended.
     """
     sends = {one.tag: one for own in ranks for one in own if one.kind == "send"}
     ended: dict[int, int] = {}

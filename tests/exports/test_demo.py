@@ -1,4 +1,4 @@
-"""The kept demo as traces: every message, also where a clock is wrong."""
+"""The kept demo as traces: every message, even with a wrong clock."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_critical_path_lies_beside_the_messages_it_takes(run, tables, export
     # The ranks exchange some messages before the program's clock starts.
     assert path[0].start == whole["begin"].dt.epoch("ns").min()
     assert path[0].start > min(one.start for one in trace.slices)
-    # Where a message of the path begins, its sender begins to send, and not before.
+    # Where a message of the path begins, its sender begins to send.
     begins = [
         after
         for before, after in pairwise(path)
@@ -82,7 +82,7 @@ def test_the_critical_path_lies_beside_the_messages_it_takes(run, tables, export
 def test_a_message_arrived_when_the_receiver_begins_to_acknowledge_its_last_byte(
     run, tables, export
 ):
-    """By the capture of pc1 alone, whose clock is the reference, and by sizes of messages."""
+    """Uses the capture of pc1 alone, whose clock is the reference, and the sizes of messages."""
     trace, _ = export(tables, "--run", run)
     rows = pl.DataFrame(flowsweep.read_packets(DEMO / run / "pc1.pcap.zst"))
     flows = pl.DataFrame(flowsweep.read_flows(DEMO / run / "pc1.pcap.zst"))
@@ -90,7 +90,7 @@ def test_a_message_arrived_when_the_receiver_begins_to_acknowledge_its_last_byte
     for host, address in (("pc2", "10.77.1.2"), ("pc3", "10.77.2.1"), ("pc4", "10.77.2.2")):
         own = rows.join(flows.filter(dst_ip=address), on=["connection", "direction"])
         answers = own.sort("packet").select(pl.col("time").dt.epoch("ns"), "ack").rows()
-        # The first acknowledgement is that of the SYN.
+        # The first acknowledgement is for the SYN.
         first = next(ack for _, ack in answers if ack)
         end = 0
         for message, arrived in ((a, b) for a, b in trace.arrows if a.process == host):
@@ -98,13 +98,13 @@ def test_a_message_arrived_when_the_receiver_begins_to_acknowledge_its_last_byte
             covering = (at for at, ack in answers if ack and (ack - first) % 2**32 >= end)
             covered = next(covering, None)
             if covered is None:
-                # The last of a connection, answered with a reset.
+                # The last message of a connection, answered with a reset.
                 assert "close" in message.args["evidence"]
                 continue
             waits.append(covered - arrived.end)
     assert len(waits) > 140
     assert min(waits) >= 0
-    # Linux delays an acknowledgement by 40 ms at most, and then until its next tick.
+    # Linux delays an acknowledgement by at most 40 ms, plus the time to its next tick.
     assert max(waits) < 60 * MS
     assert sorted(waits)[len(waits) // 2] < MS
 

@@ -1,4 +1,4 @@
-"""Schedules: their grammar, and that a replay sends every message when it was sent."""
+"""Schedules: their grammar, and that a replay sends every message at its time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_replay_with_the_measured_transfers_sends_every_message_when_it_was_se
     assert len(ranks) == 4
     assert len(trace.arrows) == sum(one.kind == "send" for own in ranks for one in own) > 250
     zero = trace.slices[0].start
-    # Both number messages by the time at which they were sent.
+    # Both number messages by sending time.
     arrows = dict(enumerate(trace.arrows, 1))
     transfers = {tag: after.end - before.start for tag, (before, after) in arrows.items()}
     assert schedules.replay(ranks, transfers) == {
@@ -57,7 +57,7 @@ def test_a_slower_network_delays_what_was_sent_after_an_arrival(command, tables,
         max(schedules.replay(ranks, dict.fromkeys(tags, delay)).values())
         for delay in (0, 10_000_000)
     ]
-    # Each of the 40 and more questions and answers of a host waits for the one before.
+    # Each of a host's more than 40 requests and responses waits for the previous one.
     assert ends[1] - ends[0] > 40 * 10_000_000
 
 

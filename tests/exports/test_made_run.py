@@ -1,4 +1,4 @@
-"""A made run: two hosts with captures, one without, and every time known."""
+"""A generated run: two hosts with captures, one without, and all times known."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from build import START_NS, ethernet, ip, pcap
 
 MS, US = 1_000_000, 1_000
 HOSTS = {"a": "10.0.0.1", "b": "10.0.0.2", "c": "10.0.0.3"}
-#: By so much the clock of b is ahead of that of a.
+#: How far the clock of b is ahead of that of a.
 AHEAD = 70 * MS
-#: Under way from a to b, and back.
+#: One-way delays from a to b, and back.
 THERE, BACK = 5 * MS, 5 * MS
 MSS = 1000
 
 
 class Lab:
-    """Connections from port 1000 of a host to port 80 of another; who captured what, when."""
+    """Connections from port 1000 to port 80, and the packets that each host captured."""
 
     def __init__(self) -> None:
         self.seen: dict[str, list[tuple[int, bytes]]] = {"a": [], "b": []}
         self._ident = 0
 
     def segment(self, time, ends, flags, seq, ack, size=0, *, lost=False):
-        """A packet from one host to another; `time` is by the clock of a."""
+        """Sends a packet from one host to another; `time` is by the clock of a."""
         src, dst = ends
         self._ident += 1
         port = {host: 80 if host == "b" else 1000 for host in HOSTS}
@@ -56,7 +56,7 @@ def open_connection(lab: Lab, at: int, ends: tuple[str, str]) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, command) -> Path:
-    """The folder of the tables of a run in which a and c talk with b.
+    """The table folder of a run in which a and c talk with b.
 
     a asks b every 100 ms with 2,400 bytes, and b answers with 100 bytes; the second segment of
     every third question is lost and sent again 20 ms later; nobody gets the last question.
@@ -109,10 +109,10 @@ def test_questions_and_answers_stand_where_they_were_sent_and_arrived(run, expor
         if number == 29:
             assert question.args["no_arrow"] == "lost or not matched"
             break
-        # A repetition comes after 20 ms, and all the rest of the message before.
+        # A retransmission comes after 20 ms, and the rest of the message before it.
         length = 20 * MS if number % 3 == 1 else 20 * US
         answer = arrived[number]
-        # How a round trip divides is not known: so far may the times at b be wrong.
+        # The split of the RTT is unknown, which limits the accuracy of times at b.
         error = answer.args["error_ns"]
         assert 0 < error < 6 * MS
         assert abs(answer.start - (at + THERE)) <= error
@@ -132,7 +132,7 @@ def test_an_arrow_leads_from_what_arrived_to_what_was_sent_next(run, export):
     trace, _ = export(run)
     answers, at_a = trace.slices_of("b", "to a"), trace.slices_of("a", "from b")
     questions, at_b = trace.slices_of("a", "to b"), trace.slices_of("b", "from a")
-    # One question stays without an answer, and b hears of 10.0.0.3 between two others.
+    # One question is not answered, and b hears from 10.0.0.3 between two others.
     (received,), (sent,) = (trace.slices_of("b", f"{way} 10.0.0.3") for way in ("from", "to"))
     for waited in (
         *zip(at_a, questions[1:], strict=True),

@@ -1,10 +1,10 @@
-"""When messages of a stream of segments arrived: lost, sent again, overtaken, numbers that wrap."""
+"""Arrival of messages in a stream of segments: lost, repeated, overtaken, wrapped numbers."""
 
 from __future__ import annotations
 
 from flowsweep.exports.stream import Segment, Stream
 
-#: How long a segment is under way.
+#: One-way delay of a segment.
 DELAY = 50
 
 

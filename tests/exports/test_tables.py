@@ -1,4 +1,4 @@
-"""Runs by their tables: which run is meant, tables that lack, and what no capture shows."""
+"""Runs by their tables: which run is meant, missing tables, and uncaptured data."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def run(
     src=None,
     name="r",
 ) -> Path:
-    """Tables of a run with messages of one connection, of packets of 100 bytes.
+    """Writes tables of a run with messages of one connection, in packets of 100 bytes.
 
-    `delays`: of packets by their number from 0, where it is not 100 us; None: not known.
+    `delays`: by packet number from 0, where it is not 100 us; None means unknown.
     """
     ends = {
         "src_ip": src or HOSTS[sender], "src_port": 1000, "dst_ip": HOSTS[receiver],
@@ -70,7 +70,7 @@ def run(
 
 def test_messages_that_overlap_at_the_receiver_lie_beside_each_other(tmp_path, export):
     messages = [message(0), message(10 * US, lasts=5 * US), message(20 * US), message(900 * US)]
-    # The last packet of the second message comes when the third is there.
+    # The last packet of the second message arrives after the third message.
     trace, about = export(run(tmp_path, messages, delays={0: 200 * US, 2: 150 * US}))
     assert about["arrived"] == 4
     assert len(trace.slices_of("pc1", "to pc2")) == 4

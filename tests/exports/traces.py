@@ -1,8 +1,8 @@
 """A reader of traces in Chrome's JSON format that is stricter than Perfetto's own.
 
-The rules are those by which Perfetto shows a trace as it was meant: slices of a thread lie one
-behind the other; the ends of arrows come right behind the slice that they belong to, and an
-arrow's start before its end; a number of a thread is one process's.
+The rules ensure that Perfetto shows a trace as intended: slices of a thread follow one
+another; the ends of arrows come right after their slices, and an arrow's start before its
+end; a thread ID belongs to one process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ARGS = {"bytes", "packets", "connection", "tables_of", "peer", "source", "destin
 
 @dataclass(frozen=True)
 class Slice:
-    """A slice; `process` and `thread` by their names, times in ns since 1970."""
+    """A slice; `process` and `thread` are names, times are in ns since 1970."""
 
     process: str
     thread: str
@@ -39,9 +39,9 @@ class Trace:
     """The content of a trace file: slices, and the arrows between them.
 
     Attributes:
-        slices: In order of time.
-        arrows: From a message where it was sent to where it arrived.
-        dependencies: From a message that arrived to the one that was sent next.
+        slices: In time order.
+        arrows: From a message at its sender to the same message at its receiver.
+        dependencies: From an arrived message to the one that was sent next.
     """
 
     about: dict[str, Any]
@@ -56,7 +56,7 @@ class Trace:
 
 
 def read(path: Path) -> Trace:
-    """Reads a trace; fails where it breaks a rule."""
+    """Reads a trace; fails if it breaks a rule."""
     content = path.read_bytes()
     if path.suffix == ".gz":
         content = gzip.decompress(content)
@@ -103,7 +103,7 @@ def read(path: Path) -> Trace:
 
 
 class Arrows:
-    """The arrows of a trace: a number is one arrow's, whatever its kind."""
+    """The arrows of a trace: an ID belongs to one arrow, of whatever kind."""
 
     def __init__(self) -> None:
         self._ends: dict[int, dict[str, Slice]] = {}
@@ -125,7 +125,7 @@ class Arrows:
 
 
 def _piece(event: dict[str, Any], names: dict[tuple[Any, ...], str], zero: int) -> Slice:
-    """A piece of the critical path, which is the only slice in a thread of its own."""
+    """Returns a piece of the critical path, the only slice in its thread."""
     assert event["ph"] == "X"
     assert set(event["args"]) == {"host", "receiver"}
     place = names["process", event["pid"]], names["thread", event["pid"], event["tid"]]
@@ -158,7 +158,7 @@ def _names(events: list[dict[str, Any]]) -> dict[tuple[Any, ...], str]:
 
 
 def _ns(microseconds: Decimal) -> int:
-    """Nanoseconds, as they are written and as Perfetto reads them: rounded from a double."""
+    """Returns nanoseconds as written and as Perfetto reads them: rounded from a double."""
     exact = microseconds * 1000
     assert exact == int(exact) == round(float(microseconds) * 1000)
     return int(exact)
