@@ -1,10 +1,10 @@
-"""Fuzzes the readers in Python for some time each, then one line for each.
+"""Fuzzes the Python readers for some time each, and prints one line for each.
 
     python tests/fuzz/fuzz.py [--seconds 60] [--seed 1] [TARGET...]
 
-Batches of inputs are made from seeds that count up, so that a run can be had again by its first.
-Each target is a process of its own: one that ends by a signal, or hangs, is a fault too. What
-failed lies in target/fuzz/TARGET/found, as small as Hypothesis could make it.
+Batches of inputs come from increasing seeds, so that a run can be repeated from its first one.
+Each target is a process of its own: one that dies from a signal, or hangs, is a fault, too.
+Failing inputs are in target/fuzz/TARGET/found, minimised by Hypothesis.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from readers import ROOT, TARGETS, place, renew  # noqa: E402
 
 FOLDER = ROOT / "target" / "fuzz"
 BATCH = 200
-#: Seconds of a clock after which an input hangs.
+#: Wall-clock seconds after which an input counts as hanging.
 HANG_S = 120
-#: Where files cost no disk.
+#: A file system in memory.
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
-#: Of address space: the machine stays usable.
+#: Limit of the address space, so that the machine stays usable.
 MOST_BYTES = 8 << 30
 
 
 def fuzz(name: str, seconds: float, first: int, work: Path) -> dict[str, int]:
-    """Runs batches of a target until the time is over; counts by outcome."""
+    """Runs batches of a target until the time is over; returns counts by outcome."""
     target = TARGETS[name]
     folder = FOLDER / name
     path, output = place(work, name)
@@ -72,7 +72,7 @@ def fuzz(name: str, seconds: float, first: int, work: Path) -> dict[str, int]:
     def noted(batch: Callable[[], None]) -> None:
         try:
             batch()
-        except (Fault, errors.Flaky):  # the latter where the time ended while it was made smaller
+        except (Fault, errors.Flaky):  # Flaky if the time ended during minimisation
             fault, content = last
             known.add(fault.key)
             counts["faults"] += 1
@@ -95,7 +95,7 @@ _SETTINGS = settings(
 
 
 def keep(content: bytes, folder: Path) -> Path:
-    """Writes an input that shows a fault to those found."""
+    """Saves an input that shows a fault; returns its path."""
     found = folder / "found" / hashlib.sha256(content).hexdigest()[:12]
     found.parent.mkdir(parents=True, exist_ok=True)
     found.write_bytes(content)
@@ -113,7 +113,7 @@ def child(name: str, seconds: float, first: int, work: Path) -> None:
 
 
 def parent(name: str, seconds: float, first: int, work: Path) -> Counter[str]:
-    """Starts children until the time is over: one that dies leaves its last input."""
+    """Starts children until the time is over; keeps the last input of one that dies."""
     counts: Counter[str] = Counter()
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 1 or not counts:
@@ -141,7 +141,7 @@ def parent(name: str, seconds: float, first: int, work: Path) -> Counter[str]:
 
 
 def main() -> int:
-    """Exit code 1 where something was found."""
+    """Returns 1 if a fault was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""What holds of every input: an answer or an error with a remedy, soon, in little memory."""
+"""The invariant of every input: an answer or an error with a remedy, soon, in little memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 from flowsweep import printing
 from flowsweep.errors import FlowsweepError
 
-#: Of processor time and of memory for one input of at most a mebibyte.
+#: CPU time and memory for one input of at most a mebibyte.
 MOST_S = 2.0
 MOST_MEMORY = 500 << 20
 MOST_MESSAGE = 8_200
 
-#: Events of a change, and which of their arguments are places that change.
+#: Audit events of changes, and which of their arguments are changed paths.
 _CHANGES = {
     "os.mkdir": slice(1), "os.remove": slice(1), "os.rmdir": slice(1), "os.chmod": slice(1),
     "os.chown": slice(1), "os.utime": slice(1), "os.rename": slice(2), "os.link": slice(1, 2),
@@ -28,7 +28,7 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 class Fault(AssertionError):  # noqa: N818 - a finding, not an error of the fuzzer
-    """What does not hold; `key` is the same for inputs that show the same fault."""
+    """A violation; `key` is the same for inputs that show the same fault."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}")
@@ -36,7 +36,7 @@ class Fault(AssertionError):  # noqa: N818 - a finding, not an error of the fuzz
 
 
 class Writes:
-    """The paths that Python changes while this is armed; an audit hook cannot be removed."""
+    """The paths that Python changes while armed; an audit hook cannot be removed."""
 
     def __init__(self) -> None:
         self.armed = False
@@ -52,7 +52,7 @@ class Writes:
                 return
             changed = arguments[:1]
         elif event in _CHANGES:
-            # Below a descriptor: of a folder that was opened, as `shutil.rmtree` does.
+            # Relative to the descriptor of an open folder, as in `shutil.rmtree`.
             if any(isinstance(one, int) and one > 2 for one in arguments[-1:]):
                 return
             changed = arguments[_CHANGES[event]]
@@ -61,7 +61,7 @@ class Writes:
         self.paths += [os.fsdecode(one) for one in changed if isinstance(one, str | bytes | Path)]
 
     def outside(self, folder: Path) -> list[str]:
-        """The paths that are not in `folder`."""
+        """Returns the paths that are not in `folder`."""
         allowed = (f"{folder}{os.sep}", os.devnull)
         changed = (one for one in self.paths if one != str(folder) and "__pycache__" not in one)
         return [one for one in changed if not one.startswith(allowed)]
@@ -71,13 +71,13 @@ WRITES = Writes()
 
 
 def hold(read: Callable[[Path, Path], None], path: Path, output: Path, commands: int = 1) -> bool:
-    """Whether `read(path, output)` answers; else that it refuses the file as it should.
+    """Checks the invariant; returns whether `read(path, output)` answered.
 
     Args:
-        read: As so many commands do.
+        read: Does the work of `commands` commands.
         path: The input.
-        output: A folder, empty.
-        commands: Each has its time.
+        output: An empty folder.
+        commands: Their number; each may take MOST_S.
 
     Raises:
         Fault: The invariant does not hold.
@@ -88,7 +88,7 @@ def hold(read: Callable[[Path, Path], None], path: Path, output: Path, commands:
     seconds, refused = _timed(read, path, output)
     most_s = MOST_S * commands
     if seconds > most_s:
-        # On a machine that is busy otherwise one time says little.
+        # On a busy machine a single time is not reliable.
         shutil.rmtree(output)
         output.mkdir()
         seconds = min(seconds, _timed(read, path, output)[0])
@@ -109,7 +109,7 @@ def hold(read: Callable[[Path, Path], None], path: Path, output: Path, commands:
 def _timed(
     read: Callable[[Path, Path], None], path: Path, output: Path
 ) -> tuple[float, FlowsweepError | None]:
-    """Seconds of the processor for an input, and the error by which it was refused."""
+    """Returns CPU seconds for an input, and the error that refused it."""
     refused = None
     temporary, tempfile.tempdir = tempfile.tempdir, str(output)
     start = time.process_time()
@@ -129,7 +129,7 @@ def _timed(
 
 
 def check_message(error: FlowsweepError, path: Path) -> None:
-    """That an error names the file, what was found and expected, and the remedy."""
+    """Checks that an error names the file, what was found and expected, and the remedy."""
     text = str(error)
     place = _place_of(error)
     lacking = [name for name in ("found", "expected", "remedy") if getattr(error, name) is None]
@@ -146,7 +146,7 @@ def check_message(error: FlowsweepError, path: Path) -> None:
 
 
 def _place_of(error: BaseException) -> str:
-    """The innermost line of flowsweep that an exception passed: the same fault, the same place."""
+    """Returns the innermost line of flowsweep in the traceback, which identifies a fault."""
     place = type(error).__name__
     trace = error.__traceback__
     while trace is not None:
@@ -159,7 +159,7 @@ def _place_of(error: BaseException) -> str:
 
 
 def _begin_memory() -> int:
-    """Bytes resident now; the peak is counted from here on where the kernel lets us."""
+    """Returns the resident bytes, and resets the peak if the kernel allows it."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

@@ -1,4 +1,4 @@
-"""Bytes that are almost what a reader expects: real files with a few edits, and documents."""
+"""Nearly valid bytes: real files with a few edits, and documents."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-#: No input is larger.
+#: Largest input.
 MOST_BYTES = 2**20
-#: Times that a part is repeated; the large ones find what grows faster than its input.
+#: Repetitions of a part; large ones find superlinear growth.
 TIMES = [2, 3, 10, 100, 1_000, 30_000, 1_000_000]
-#: Numbers at the ends of what formats and machines hold.
+#: Numbers at the limits of formats and machines.
 NUMBERS = [b"0", b"-1", b"255", b"65536", b"2147483648", b"9223372036854775807", b"1e308",
            b"9223372036854775808", b"18446744073709551616", b"-0", b"1e400", b"NaN", b"-inf",
            b"0.1", b"0x10", b"1_0", b"9" * 400, b""]  # fmt: skip
-#: What stands in files of every kind and is wrong in most places.
+#: Tokens of all kinds of files, wrong in most places.
 TOKENS = [b"\x00", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x1b[31m", b"\r\n", b"\n",
           b"\t", b" ", b"\\", b'"', b"'", b"/", b"../", b"%2F", b"\\x00", b"\\xff", b"\\ud800",
           "\u202e\u2028\u0085ß".encode(), b"\x80\x81", b"{0.__class__}", b"$(id)", b"<script>",
@@ -23,7 +23,7 @@ TOKENS = [b"\x00", b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x1b[31
 
 
 def edited(seeds: Sequence[bytes], tokens: Sequence[bytes]) -> st.SearchStrategy[bytes]:
-    """One of the seeds with one to six edits, at most `MOST_BYTES` long."""
+    """Draws a seed with one to six edits, at most `MOST_BYTES` long."""
     edit = st.tuples(
         st.sampled_from(_EDITS),
         st.floats(0, 1),
@@ -41,7 +41,7 @@ def edited(seeds: Sequence[bytes], tokens: Sequence[bytes]) -> st.SearchStrategy
 
 
 def _with(content: bytes, kind: str, where: float, token: bytes, times: int, other: bytes) -> bytes:
-    """The content with one edit, at a share of its length."""
+    """Returns the content with one edit, at a share of its length."""
     at = round(where * len(content))
     start, end = at, min(len(content), at + len(token))
     if kind in _UNITS and (found := _UNITS[kind].search(content, at)):
@@ -68,7 +68,7 @@ _EDITS = (*_UNITS, "number", "word", "insert", "bytes", "repeat bytes", "repeat 
 
 
 def numbers_and_texts() -> st.SearchStrategy[object]:
-    """JSON values of any shape."""
+    """Draws JSON values of any shape."""
     single = st.one_of(
         st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
         st.integers(-(2**70), 2**70),

@@ -1,4 +1,4 @@
-"""The readers that are fuzzed: what each reads, from which inputs."""
+"""The fuzzed readers, and their inputs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ EXPERIMENTS = ROOT / "workflows" / "experiments"
 DEMO = EXPERIMENTS / "captured" / "demo" / "runs"
 DATA = ROOT / "tests" / "data"
 SEEDS = Path(__file__).with_name("seeds")
-#: Of each kind: runs of one sweep are much alike.
+#: Files of each kind, because runs of one sweep are much alike.
 MOST_FILES = 20
-#: Real logs are cut to so many lines, so that most edits fall into their headers.
+#: Real logs are cut to this many lines, so that most edits hit their headers.
 MOST_LINES = 12
-#: Bytes of a name; Linux takes no longer path.
+#: Bytes of a name; Linux accepts no longer path.
 MOST_NAME = 4096
 BIN_NS = 10_000_000
 
@@ -44,12 +44,12 @@ class Target:
     """One reader.
 
     Attributes:
-        name: What the file is called, in a folder of its own; what is read may depend on it.
-        read: Reads the file, writes below the folder that is its second argument.
+        name: Name of the file, in its own folder; a reader may depend on it.
+        read: Reads the file and writes below the folder in its second argument.
         seeds: Real files.
         tokens: Words of the format.
-        wrong: Values that are put into documents; none where the format has no documents.
-        commands: How many commands `read` stands for: each has its time.
+        wrong: Values to insert into documents; none if the format has no documents.
+        commands: The number of commands that `read` stands for; each has its time.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Target:
     commands: int = 1
 
     def inputs(self) -> st.SearchStrategy[bytes]:
-        """Edited seeds, documents with faults, and documents of the right syntax alone."""
+        """Draws edited seeds, documents with faults, and documents with valid syntax only."""
         kinds = [edited(self.seeds, self.tokens)]
         if self.wrong:
             documents = [yaml.safe_load(seed) for seed in self.seeds]
@@ -77,7 +77,7 @@ def _keys(documents: list[dict[str, object]]) -> set[str]:
 
 
 def read_experiment(path: Path, output: Path) -> None:
-    """As `flowsweep plan` does, and the head of a report."""
+    """Reads like `flowsweep plan`, and like the head of a report."""
     about(path.read_bytes().decode("utf-8", "replace"))
     loaded = experiment.load(path)
     runs = loaded.plan()
@@ -89,7 +89,7 @@ def read_experiment(path: Path, output: Path) -> None:
 
 
 def read_run(path: Path, output: Path) -> None:
-    """As `flowsweep runs` does, of one run, and `flowsweep retry`."""
+    """Reads like `flowsweep runs` on one run, and like `flowsweep retry`."""
     folder = path.parents[1]
     run_records.write_table(folder, output / "runs.parquet", None)
     run_records.with_status(folder, {"invalid"})
@@ -99,18 +99,18 @@ def read_run(path: Path, output: Path) -> None:
 
 
 def read_application(path: Path, output: Path) -> None:
-    """As `flowsweep runs` does, where the application wrote a file of its own."""
+    """Reads like `flowsweep runs` if the application wrote its own file."""
     run_records.write_table(path.parents[1], output / "runs.parquet", None)
     run_records.find_misspelt(path.parents[1])
 
 
 def read_manifest(path: Path, _: Path) -> None:
-    """As `flowsweep ingest` does beside a capture."""
+    """Reads like `flowsweep ingest` with a capture."""
     manifests.drops(path)
 
 
 def read_log(path: Path, output: Path) -> None:
-    """As `flowsweep zeek-logs` and `flowsweep ingest` do."""
+    """Reads like `flowsweep zeek-logs` and `flowsweep ingest`."""
     log = convert.look(path)
     if log is None:
         return
@@ -127,7 +127,7 @@ def read_log(path: Path, output: Path) -> None:
 
 
 def read_names(path: Path, output: Path) -> None:
-    """Names of runs, hosts and captures: one between each two zero bytes."""
+    """Reads names of runs, hosts and captures, separated by zero bytes."""
     run = output / "run"
     run.mkdir()
     parts = [part[:MOST_NAME] for part in path.read_bytes().split(b"\0")[:12]]
@@ -171,7 +171,7 @@ def _real(folder: Path, pattern: str) -> list[bytes]:
 
 
 def _begin(path: Path) -> bytes:
-    """The first lines of a packed log."""
+    """Returns the first lines of a compressed log."""
     return b"\n".join(gzip.decompress(path.read_bytes()).split(b"\n")[:MOST_LINES]) + b"\n"
 
 
@@ -232,7 +232,7 @@ TARGETS = {
 
 
 def place(folder: Path, name: str) -> tuple[Path, Path]:
-    """Where the input of a target lies below `folder`, and its output; both are made anew."""
+    """Creates and returns a target's input path below `folder`, and its output folder."""
     path = folder / "in" / "mine" / "runs" / _RUN_NAME / TARGETS[name].name
     shutil.rmtree(folder, ignore_errors=True)
     path.parent.mkdir(parents=True)

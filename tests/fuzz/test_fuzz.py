@@ -1,4 +1,4 @@
-"""Each reader holds its invariant: on inputs of a fixed seed, and on all that once failed."""
+"""Each reader keeps its invariant, on inputs from a fixed seed and on all earlier failures."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def take_time(*_: object) -> None:
 
 
 def take_time_once(_: Path, output: Path) -> None:
-    """As where the machine is busy with something else."""
+    """Is slow once, as on a busy machine."""
     if not slept:
         slept.append(output)
         take_time()

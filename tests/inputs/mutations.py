@@ -1,4 +1,4 @@
-"""Valid documents with one to three things wrong in them, as people and attackers write them."""
+"""Valid documents with one to three errors, as people and attackers write them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 
 class Raw(str):
-    """Text that stands in the document as it is: what no JSON value is written as."""
+    """Text inserted into the document literally, which no JSON value could produce."""
 
     __slots__ = ()
 
 
-#: Values of every kind that people get wrong, of the right kinds too.
+#: Values of every kind that people get wrong, including valid kinds.
 WRONG = [
     None, True, False, 0, -1, 1, 2, 255, 2**31, 2**53, 2**63 - 1, 2**63, 2**64, -(2**63), 1e308,
     -1e308, 0.1,
@@ -37,7 +37,7 @@ WRONG = [
     Raw('"\\u0000\\u001b"'),
     Raw("01"), Raw("+1"), Raw("'x'"), Raw("nan"), Raw("undefined"),
 ]  # fmt: skip
-#: Besides, what only YAML has.
+#: In addition, what only YAML has.
 WRONG_YAML = [
     Raw(text)
     for text in (
@@ -60,7 +60,7 @@ WRONG_YAML = [
 
 
 def _paths(document: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Paths of every value in a document."""
+    """Returns the paths of every value in a document."""
     found = [here] if here else []
     items = (
         document.items()
@@ -82,7 +82,7 @@ def _parent(document: Any, path: tuple[Any, ...]) -> Any:
 
 @st.composite
 def documents(draw: st.DrawFn, valid: list[dict[str, Any]], wrong: list[Any]) -> Any:
-    """One of the valid documents with one to three changes."""
+    """Draws a valid document with one to three changes."""
     document = copy.deepcopy(draw(st.sampled_from(valid)))
     for _ in range(draw(st.integers(1, 3))):
         paths = _paths(document)
@@ -103,7 +103,7 @@ def documents(draw: st.DrawFn, valid: list[dict[str, Any]], wrong: list[Any]) ->
         elif isinstance(parent, list):
             parent += [value] if kind == "add" else [copy.deepcopy(parent[key])] * 3
         elif kind == "repeat":
-            # A key of the same name once more, as an editor's paste leaves it.
+            # A duplicate key, as pasting in an editor leaves it.
             parent[f"@twin@{key}"] = value
         else:
             name = draw(
@@ -116,7 +116,7 @@ def documents(draw: st.DrawFn, valid: list[dict[str, Any]], wrong: list[Any]) ->
 
 
 def written(document: Any) -> str:
-    """The document as JSON, what is raw in it as it is."""
+    """Returns the document as JSON, with raw text inserted literally."""
     raws: list[str] = []
 
     def plain(value: Any) -> Any:
@@ -127,7 +127,7 @@ def written(document: Any) -> str:
             return {key: plain(one) for key, one in value.items()}
         return [plain(one) for one in value] if isinstance(value, list) else value
 
-    # Twins of keys are written as the keys that they repeat.
+    # Duplicate keys are written with the same name.
     text = json.dumps(plain(document), indent=1).replace("@twin@", "")
     for number, raw in enumerate(raws):
         text = text.replace(f'"@raw{number}@"', raw)
@@ -136,7 +136,7 @@ def written(document: Any) -> str:
 
 @st.composite
 def contents(draw: st.DrawFn, valid: list[dict[str, Any]], wrong: list[Any]) -> bytes:
-    """Bytes of a file: such a document, and now and then with a fault of the file itself."""
+    """Draws the bytes of a file: such a document, sometimes with a fault of the file itself."""
     content = written(draw(documents(valid, wrong))).encode("utf-8", "surrogatepass")
     kind = draw(
         st.sampled_from(

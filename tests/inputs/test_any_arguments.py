@@ -1,4 +1,4 @@
-"""Whatever stands on the command line: an answer, or an error that says what is wrong."""
+"""Any command line gives an answer, or an error that explains what is wrong."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from flowsweep.errors import FlowsweepError
 
 from .test_any_input import ROOT, many
 
-#: Wall-clock seconds that no command here may take; most have nothing to do.
+#: Wall-clock limit of a command; most have nothing to do.
 MOST_S = 5.0
-#: Names of what is there, and what is not a file, or none of the right kind.
+#: Names of existing places, of missing ones, and of wrong kinds.
 PLACES = ["run", "runs", "results", "x.yaml", "a.pcap", "b.pcap.zst", "fifo", "empty", "gone",
     "loop", "link", "cut.yaml",
           "text", "", ".", "-", "/dev/zero", "/dev/full", "/dev/null/x", "n" * 300, "a\nb",
@@ -41,7 +41,7 @@ OPTIONS = ["--output", "-o", "--bin", "--udp-timeout", "--threads", "--packets",
 OTHER = ["csv", "json", "table", "text", "schema", "thresholds", "totals", "run_table", "nothing",
     "rtt=16ms", "rtt=", "=",
          "problem.board=NaN"]  # fmt: skip
-#: With one that is right each command has something to do.
+#: With these valid command lines each command has work to do.
 RIGHT = [
     ["plan", "x.yaml"], ["plan", "x.yaml", "--format", "json"], ["run", "x.yaml", "--dry-run",
     "-o", "out/run/one"],
@@ -56,7 +56,7 @@ RIGHT = [
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """A folder of all that the words name; commands run in it."""
+    """A folder with all the places; commands run in it."""
     folder = tmp_path_factory.mktemp("arguments")
     demo = ROOT / "workflows/experiments/captured/demo/runs/nqueens-baseline-r1"
     for name in ("run", "runs/one", "results/runs/one", "results/tables", "empty"):
@@ -109,10 +109,10 @@ def commands(draw: st.DrawFn) -> list[str]:
 
 
 def is_safe(words: list[str]) -> bool:
-    """Whether it neither waits for a person nor starts a testbed, and stays in its folder."""
+    """Returns whether it neither waits for input nor starts a testbed, and stays in its folder."""
     if "-" in words or ("testbed" in words and not {"--help", "-h", "--x", "-z"} & set(words)):
         return False
-    if {"parse", "show"} & set(words) and "fifo" in words:  # a stream of packets, to be waited for
+    if {"parse", "show"} & set(words) and "fifo" in words:  # would wait for a stream of packets
         return False
     if "run" in words[:1] and "--dry-run" not in words:
         return False
@@ -120,7 +120,7 @@ def is_safe(words: list[str]) -> bool:
 
 
 def run_words(words: list[str]) -> tuple[int, str, str]:
-    """The exit code and what was printed, as `main` has it."""
+    """Returns the exit code and the output of `main`."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         printing.guard()
@@ -137,7 +137,7 @@ def test_commands(here, words):
     assert "a fault of flowsweep" not in err
     assert "Traceback" not in err
     assert status in (0, 1, 2)
-    # Exit code 1: it was done, and its answer is no. An empty capture is one.
+    # Exit code 1 means that the answer is no, as for an empty capture.
     assert status != 1 or words[0] == "show"
     assert status != 2 or err.startswith(("error: ", "usage: "))
     (out + err).encode()

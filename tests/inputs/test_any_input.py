@@ -1,7 +1,7 @@
-"""Whatever a person or an attacker writes: an answer, or an error that says what is wrong.
+"""Any input of a person or an attacker gives an answer, or an error that explains what is wrong.
 
-A few hundred documents for each reader in the suite, the same every time; with
-FLOWSWEEP_EXAMPLES=10000 so many, and others each time.
+The suite tries a few hundred documents for each reader, the same every time;
+FLOWSWEEP_EXAMPLES=10000 tries that many, and different ones each time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .mutations import WRONG, WRONG_YAML, contents
 
 IN_THE_SUITE = 200
 EXAMPLES = int(os.environ.get("FLOWSWEEP_EXAMPLES", IN_THE_SUITE))
-#: Seconds of this process that no input may take.
+#: CPU seconds that an input may take.
 MOST_S = 1.0
 ROOT = Path(__file__).parents[2]
 many = settings(
@@ -123,7 +123,7 @@ MANIFESTS = [
 
 
 def answered(read: Callable[[], object], place: str | None = None) -> bool:
-    """Whether it was read; else that it was refused as it should be. Neither takes long."""
+    """Returns whether `read` succeeded; else checks its error. Neither may take long."""
     refused = None
     start = time.process_time()
     try:

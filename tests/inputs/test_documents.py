@@ -1,4 +1,4 @@
-"""Experiment files that stand for more than they hold, or for something else than they seem to."""
+"""Experiment files that expand to more than they contain, or mean something unexpected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MERGED = "a0: &a0 {x: 1}\n" + "".join(
 
 
 def refused(text: str, tmp_path) -> str:
-    """What is said of a file, at once."""
+    """Returns the error for a file, which must come at once."""
     path = tmp_path / "x.yaml"
     path.write_text(text)
     start = time.process_time()

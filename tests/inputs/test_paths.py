@@ -1,4 +1,4 @@
-"""Tables in folders whose names mean something to DuckDB: no row more, no row less."""
+"""Tables in folders whose names mean something to DuckDB: exactly their rows are read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RUNS = ["plain", "a\\b", "pct%2Fx", "x=y", "[a]*", "sp ace", "ünï", "NULL",
 
 @pytest.fixture
 def tables(tmp_path):
-    """Makes tables of a flow of each of these runs, below a folder of this name."""
+    """Creates tables with one flow for each of these runs, below a folder of this name."""
 
     def make(parent: str):
         results = tmp_path / parent / "results"
@@ -44,7 +44,7 @@ def tables(tmp_path):
             folder.mkdir(parents=True)
             pl.DataFrame({"src_ip": [name]}).write_parquet(folder / "flows.parquet")
         pl.DataFrame({"run": RUNS}).write_parquet(results / "tables/runs.parquet")
-        # One that a pattern would match as well.
+        # A folder that a pattern would match as well.
         shutil.copytree(tmp_path / parent.partition("/")[0], tmp_path / "a", dirs_exist_ok=True)
         return results
 
@@ -66,7 +66,7 @@ def test_each_run_and_host_has_its_rows(parent, tables):
 
 
 def test_other_readers_decode_alike(tables):
-    """Polars, as all that read Hive partitions."""
+    """Polars, like every reader of Hive partitions."""
     files = tables("plain") / "tables/*/*/flows.parquet"
     found = pl.read_parquet(files, hive_partitioning=True, try_parse_hive_dates=False)
     pairs = (

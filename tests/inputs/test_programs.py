@@ -1,4 +1,4 @@
-"""What a program writes of its own run: put into no table that cannot hold it."""
+"""Records that a program writes about its run: no table gets values that it cannot represent."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def test_a_program_that_writes_what_no_table_holds_has_failed(written, reason, c
     assert record["status"] == "failed"
     assert record["reason"].startswith("app.json cannot be used: ")
     assert reason in record["reason"]
-    # Its own record can be read, and so those of the others.
+    # Its record can be read, and therefore those of other runs.
     (row,) = run_records.read_rows(tmp_path / "runs")
     assert row["status"] == "failed"

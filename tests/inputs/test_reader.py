@@ -1,4 +1,4 @@
-"""Files that are none, that do not end, or that hold more than they may."""
+"""Paths that are no files, endless files, and files above the size limit."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from flowsweep.experiment import estimate, results
 from flowsweep.files import inputs, manifests
 from flowsweep.runs import run_records
 
-#: Of address space; `plan /dev/zero` took 24 GiB.
+#: Limit of the address space; without a bound, `plan /dev/zero` takes 24 GiB.
 MOST_BYTES = 2**30
-#: A FIFO that nobody writes to would be waited for for ever.
+#: Reading a FIFO without a writer would never end.
 LIMIT_S = 20
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(params=["device", "fifo", "folder", "socket", "loop", "sparse"])
 def no_file(request, tmp_path):
-    """A path and what is said of it."""
+    """A path and its error."""
     path = tmp_path / request.param
     if request.param == "device":
         return Path("/dev/zero"), "a device"
@@ -113,7 +113,7 @@ def test_a_manifest_that_nobody_writes_does_not_hold_a_parse(tmp_path, root):
 
 
 def test_pydantic_is_not_imported_to_parse(tmp_path, root):
-    """It takes as long to be imported as many a capture to be parsed."""
+    """Importing it takes as long as parsing many a capture."""
     run = root / "workflows/experiments/captured/demo/runs/nqueens-baseline-r1"
     code = (
         "import sys; from flowsweep import cli, parsing;"
@@ -161,7 +161,7 @@ def test_json_that_can_be_used_is_what_it_was(tmp_path):
     assert inputs.read_object(path, "a thing", "{}") == (value, path.read_text("utf-8-sig"))
 
 
-#: A text of the kind, whose size is proportional to the number.
+#: A text of each kind, whose size is proportional to the number.
 LARGE = {
     "numbers": lambda size: '{"a": [' + "1," * (500_000 * size) + "1]}",
     "too many": lambda size: '{"a": [' + "{}," * (337_500 * size) + "{}]}",
@@ -176,7 +176,7 @@ LARGE = {
 
 
 def seconds_to_read(path: Path) -> float:
-    """The least of two readings, in seconds of the processor."""
+    """Returns the lower CPU time of two readings, in seconds."""
     taken = []
     for _ in range(2):
         start = time.process_time()
@@ -188,7 +188,7 @@ def seconds_to_read(path: Path) -> float:
 
 @pytest.mark.parametrize("kind", LARGE)
 def test_time_grows_with_the_size_of_a_file_and_no_faster(kind, tmp_path):
-    """Up to eight mebibytes; more is refused unread. A square would take 64 times as long."""
+    """Up to eight mebibytes; larger files are refused unread. Quadratic work would take 64-fold."""
     small, largest = tmp_path / "small.json", tmp_path / "largest.json"
     small.write_text(LARGE[kind](1))
     largest.write_text(LARGE[kind](8))

@@ -1,4 +1,4 @@
-"""run.json, app.json and manifests that a person or a program got wrong: told with their place."""
+"""Errors in run.json, app.json and manifests, by people or programs: reported with their place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flowsweep.runs import link_balance, run_records
 
 @pytest.fixture
 def row(tmp_path):
-    """The row of a run with this run.json and app.json."""
+    """Returns the row of a run with this run.json and app.json."""
 
     def read(record: object, application: object = None) -> dict:
         folder = tmp_path / "mine/runs/a"
@@ -145,7 +145,7 @@ def test_a_manifest_counts_or_says_nothing(value, tmp_path):
 
 
 def test_a_text_that_no_svg_can_hold_does_not_end_the_process():
-    """The library that draws measures every text, and aborts where it is no XML."""
+    """The drawing library measures every text, and aborts on characters that XML forbids."""
     rows = [{"x": "a\x00\x01\x1b\ufffe", "y": 1.0}]
     drawn = svg.render(charts.Chart(rows).mark("bar").encode(x="x:N", y="y:Q"), "odd")
     assert "a\u2400\u2401\u241b\ufffd" in drawn

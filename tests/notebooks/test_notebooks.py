@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom on a real experiment; no output is kept."""
+"""The notebooks run from top to bottom on a real experiment, and contain no output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_no_output_is_kept(notebooks):
 
 
 def test_every_cell_runs_in_a_kernel_of_jupyter(notebooks, captured_demo, monkeypatch):
-    """DuckDB and Altair see where they run, and behave otherwise than in a script."""
+    """DuckDB and Altair behave differently in a notebook and in a script."""
     client = pytest.importorskip("jupyter_client", reason="make notebook installs JupyterLab")
     monkeypatch.chdir(captured_demo.parents[1] / "notebooks")
     for path in notebooks:
@@ -50,13 +50,13 @@ def test_every_cell_runs_in_a_kernel_of_jupyter(notebooks, captured_demo, monkey
             manager.shutdown_kernel(now=True)
         errors = [one["content"]["evalue"] for one in shown if one["msg_type"] == "error"]
         assert not errors, path.name
-        # Charts are there as pictures, which need no network.
+        # Charts are images, which need no network.
         kinds = [kind for one in shown for kind in one["content"].get("data", {})]
         assert "image/svg+xml" in kinds, path.name
 
 
 def test_every_cell_runs_and_each_notebook_draws(notebooks, captured_demo, monkeypatch):
-    import altair as alt  # takes two seconds, which each process of the tests would spend
+    import altair as alt  # takes two seconds, which each test process would spend
 
     monkeypatch.chdir(captured_demo.parents[1] / "notebooks")
     drawn: list[dict] = []
@@ -69,7 +69,7 @@ def test_every_cell_runs_and_each_notebook_draws(notebooks, captured_demo, monke
             if isinstance(last, ast.Expr):
                 shown = eval(compile(ast.Expression(last.value), path.name, "eval"), names)
                 if isinstance(shown, alt.TopLevelMixin):
-                    # What JupyterLab shows; it is checked against Vega-Lite's schema.
+                    # JupyterLab shows this; to_dict checks it against Vega-Lite's schema.
                     drawn.append(shown.to_dict())
                 else:
                     assert shown is None or repr(shown)
@@ -82,7 +82,7 @@ def test_every_cell_runs_and_each_notebook_draws(notebooks, captured_demo, monke
 def test_the_matrix_counts_each_packet_of_a_baseline_run_once(
     notebooks, captured_demo, monkeypatch
 ):
-    """It added the captures of both ends, of all runs and the warm-up."""
+    """Neither captures of both ends nor other runs and the warm-up may be added."""
     monkeypatch.chdir(captured_demo.parents[1] / "notebooks")
     names: dict = {}
     for cell in cells(notebooks[3])[:2]:

@@ -1,4 +1,4 @@
-"""A nursery, and captures, for the tests of this folder."""
+"""A nursery and captures for the tests in this folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def nursery(tmp_path_factory) -> Iterator[Nursery]:
 
 @pytest.fixture
 def captures(tmp_path: Path) -> list[Path]:
-    """Two captures that have no table in common."""
+    """Two captures whose tables all differ."""
     paths = [tmp_path / "first.pcap", tmp_path / "second.pcap"]
     for path, packets in zip(paths, (20, 30), strict=True):
         path.write_bytes(capture(packets, packets))

@@ -1,11 +1,11 @@
-"""Has flowsweep in memory and forks for every command: to kill one at each step costs little.
+"""Keeps flowsweep in memory and forks for every command, so that a kill at each step is cheap.
 
-Reads requests, a line of JSON each, and answers so: see `Ended` in writing.py. A request has
+Reads requests, one JSON line each, and answers with one line: see `Ended` in writing.py. A request:
 
-* commands: arguments of `flowsweep`, of several that are started together;
-* kill: before which of its steps a command is killed; none where it is not;
-* stop: a signal for all of them, and after how many seconds;
-* page: the text of a report, which then is not made of tables, and has no database beside it.
+* commands: arguments of `flowsweep`, for one or more commands that start together;
+* kill: the number of the step before which each command is killed; 0 for none;
+* stop: a signal for all of them, and the seconds before it;
+* page: the text of a report, which is then not built from tables and has no database.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MODULES = (
 
 
 def forked(command: list[str], kill: int, page: str | None, counted: int, stderr: int) -> int:
-    """A process that does a command; its id."""
+    """Forks a process that runs a command; returns its process ID."""
     process = os.fork()
     if process:
         return process
@@ -67,7 +67,7 @@ def forked(command: list[str], kill: int, page: str | None, counted: int, stderr
 
 
 def answer(request: dict) -> dict:
-    """Does what is asked, and tells how it ended."""
+    """Executes a request; returns how its commands ended."""
     with tempfile.TemporaryDirectory() as folder:
         steps = Path(folder, "steps")
         steps.touch()

@@ -1,4 +1,4 @@
-"""Single files and locks: what is in the way is left alone, and a dead owner holds nothing."""
+"""Single files and locks: foreign files are left alone, and a dead owner holds no lock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOLD = (
 
 
 def holding(what: str, folder: Path) -> subprocess.Popen[str]:
-    """A process that has it until its standard input is closed."""
+    """Starts a process that holds `what` until its standard input is closed."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD.format(what=what), folder],
         stdin=subprocess.PIPE,
@@ -174,7 +174,7 @@ def test_a_file_system_without_locks_is_reported(tmp_path, monkeypatch):
 
 @pytest.fixture
 def handlers():
-    """Puts those of pytest back."""
+    """Restores pytest's signal handlers."""
     old = {number: signal.getsignal(number) for number in signals.STOPPING}
     signals.install()
     yield
@@ -211,7 +211,7 @@ def test_where_something_is_waited_for_a_signal_comes_through(handlers):
 
 
 def test_what_could_not_be_cleaned_on_the_way_is_cleaned_at_the_end(handlers):
-    """A signal between the end of a block and its cleaning: the block is never left."""
+    """A signal between the end of a block and its cleanup: the block is never left."""
     cleaned = []
     left = signals.cleaning(lambda: cleaned.append("once"))
     left.__enter__()

@@ -1,4 +1,4 @@
-"""Where tables are prepared: beside their folder, or in it where nothing can lie beside it."""
+"""Where tables are prepared: next to their folder, or in it if that is impossible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUM = "select sum(packets)::bigint from '{}/**/captures.parquet'"
 
 
 def test_a_reader_of_all_below_the_tables_meets_no_half_run(nursery, tmp_path):
-    """DuckDB's `**` enters folders with hidden names. The one file is of one writing or another."""
+    """DuckDB's `**` enters hidden folders. The only file comes from one ingest or the other."""
     runs = [make_run(tmp_path / f"{packets}/r1", packets, hosts=1) for packets in (20, 30)]
     tables = tmp_path / "tables"
     assert nursery.run(["ingest", runs[0], "-o", tables]).codes == [0]
@@ -65,7 +65,7 @@ NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 
 
 def test_a_folder_that_is_mounted_holds_its_own_hidden_folder(captures, tmp_path):
-    """Names cannot be moved between two mounts, although the device is the same."""
+    """A rename cannot cross mounts, even on the same device."""
     tried = subprocess.run([*NAMESPACE, "true"], check=False, capture_output=True, text=True)
     if tried.returncode:
         pytest.skip(f"needs a mount namespace: {tried.stderr.strip()}")

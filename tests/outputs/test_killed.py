@@ -1,4 +1,4 @@
-"""Killed at any step, a command leaves tables of one writing, and the next one clears up."""
+"""After a kill at any step all tables come from one command, and the next one cleans up."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from flowsweep.files.owned import REPORT_MARK
 
 
 def is_of_one(found: dict[str, bytes], *writings: dict[str, bytes]) -> bool:
-    """Whether all that is in place is of one of them; something may lack."""
+    """Returns whether all files come from one of the writings; some may be missing."""
     return any(found.items() <= writing.items() for writing in writings)
 
 
 @pytest.fixture
 def parsed(nursery, captures, tmp_path) -> list[dict[str, bytes]]:
-    """The tables of both captures; the first ones with packets."""
+    """The tables of both captures; the first set includes packets."""
     found = []
     for path, more in zip(captures, (["--packets"], []), strict=True):
         out = tmp_path / path.stem
@@ -42,7 +42,7 @@ def test_parse_over_an_older_parse(nursery, captures, parsed, tmp_path):
             break
         assert done.codes == [-9]
         assert is_of_one(in_place(out), first, second)
-        # Either a reader comes next, or a writer.
+        # The next process is either a reader or a writer.
         if step % 2:
             packets = pl.DataFrame(flowsweep.read_captures(out))["packets"].to_list()
             seen += packets
@@ -56,7 +56,7 @@ def test_parse_over_an_older_parse(nursery, captures, parsed, tmp_path):
 
 
 def test_parse_into_a_folder_that_is_removed_after_a_kill(nursery, captures, parsed, tmp_path):
-    """What a killed writer had ready counts; its folder is made again."""
+    """Tables that a killed writer had prepared are used; their folder is created again."""
     out, ready = tmp_path / "out", 0
     for step in range(1, 100):
         nursery.run(["parse", captures[0], "-o", out])
@@ -106,7 +106,7 @@ def test_ingest_over_an_older_one(nursery, tmp_path):
             assert sorted(found["packets"]) in ([20], [30])
             assert in_place(tables) in writings
         else:
-            # The other run is ingested now; the tables of this one are those of one writing, too.
+            # Another run is ingested now; the tables of this one must still come from one ingest.
             assert nursery.run(["ingest", other, "-o", tables]).codes == [0]
             assert in_place(tables) in writings
         assert hidden_of(tmp_path) == []

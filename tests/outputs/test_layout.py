@@ -1,4 +1,4 @@
-"""Tables that an earlier version laid out by table are moved to one folder for each run."""
+"""Tables in an earlier version's layout by table are moved to one folder for each run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARKED = {TABLE_MARK.decode(): "flows"}
 
 
 def lay_out_by_table(tables: Path) -> None:
-    """Moves every table to where flowsweep 0.1 put it."""
+    """Moves every table to its place in flowsweep 0.1."""
     for file in sorted(tables.glob("run=*/host=*/*.parquet")):
         place = tables / file.stem / file.relative_to(tables)
         place.parent.mkdir(parents=True)
@@ -69,7 +69,7 @@ def test_what_cannot_be_moved_is_reported(results, monkeypatch):
 
 
 def test_where_folders_cannot_be_exchanged_they_are_renamed(results, nursery, monkeypatch):
-    """As on NFS: the file system refuses the exchange; a crash in between is healed."""
+    """As on NFS, the file system refuses the exchange; a crash in between is repaired."""
     tables = results / "tables"
     monkeypatch.setattr(staging, "_exchange", lambda *_: False)
     work = staging.beside(tables, "run=r1")
@@ -105,7 +105,7 @@ def test_where_folders_cannot_be_exchanged_they_are_renamed(results, nursery, mo
 
 
 def test_folders_that_hold_no_tables_stay_as_they_are(tmp_path):
-    """A user may have tables written beside other things: `--output .`."""
+    """A user may have tables written next to other files: `--output .`."""
     folders = [tmp_path / "notes/drafts", tmp_path / "empty", tmp_path / "flows/run=r/host=h"]
     for folder in folders:
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What a command needed for a moment is gone when it ends, or when the next one does."""
+"""Temporary files of a command are gone when it ends, or when the next one does."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_killed_query_leaves_nothing_that_the_next_one_does_not_remove(nursery
 
 
 def test_a_killed_report_leaves_nothing_that_the_next_one_does_not_remove(experiment, tmp_path):
-    """Killed where it has written much of the database, and not yet put it in its place."""
+    """It is killed when it has written much of the database, before the rename."""
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     environment = os.environ | {"TMPDIR": str(temporary)}

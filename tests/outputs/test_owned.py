@@ -1,4 +1,4 @@
-"""What flowsweep did not write it does not remove, and says so before any work is done."""
+"""flowsweep does not remove foreign files, and reports them before any work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flowsweep.files.owned import RUNS_COLUMNS
 
 
 def foreign(path: Path, kind: str) -> None:
-    """Something of somebody else's."""
+    """Creates a foreign file of this kind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if kind == "table":
         pl.DataFrame({"mine": [1, 2]}).write_parquet(path)
@@ -37,7 +37,7 @@ KINDS = ("table", "text", "empty", "folder", "link", "pipe")
 
 
 def states(folder: Path) -> dict[str, tuple[int, int]]:
-    """Inode and size of all in a folder; a pipe cannot be read."""
+    """Returns inode and size of everything in a folder, as a pipe cannot be read."""
     return {
         str(path.relative_to(folder)): (path.lstat().st_ino, path.lstat().st_size)
         for path in folder.rglob("*")
@@ -57,7 +57,7 @@ def refused(done, path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", ["packets", "flows"])
 def test_parse(nursery, captures, tmp_path, table, kind):
-    """`packets` is not even asked for."""
+    """`packets` is not even requested."""
     out = tmp_path / "out"
     foreign(out / f"{table}.parquet", kind)
     before = states(tmp_path)

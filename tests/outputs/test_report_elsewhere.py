@@ -1,4 +1,4 @@
-"""A report where there is no room for temporary files, two at once, and what another user reads."""
+"""A report without room for temporary files, two at once, and what another user can read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLOWSWEEP = [sys.executable, "-m", "flowsweep"]
 
 @pytest.fixture(scope="module")
 def measured(nursery, tmp_path_factory) -> Path:
-    """results/NAME of one run, without a report."""
+    """results/NAME with one run, without a report."""
     folder = tmp_path_factory.mktemp("measured")
     make_run(folder / "runs/r1", 20)
     tables = folder / "tables"
@@ -78,7 +78,7 @@ def test_two_reports_at_once_are_both_whole(experiment):
 
 
 def without_override() -> None:
-    """Even root is refused what permissions refuse."""
+    """Makes root subject to file permissions."""
     for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
@@ -89,7 +89,7 @@ def give(folder: Path, user: int) -> None:
 
 
 def test_another_user_reads_results_and_changes_nothing(experiment):
-    """Before there are facts, which this user cannot keep, and with those that are kept."""
+    """Before there are facts, which this user cannot write, and with existing ones."""
     if os.geteuid() != 0:
         pytest.skip("needs root: to give files to another user")
 

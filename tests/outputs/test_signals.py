@@ -15,13 +15,13 @@ from writing import capture, hidden_of, in_place
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MOMENTS = 10
-#: A worker in the middle of a window ends it first.
+#: A worker finishes its current window first.
 SOON_S = 0.5
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory) -> Path:
-    """The folder of a run whose two captures take a tenth of a second or two."""
+    """The folder of a run whose two captures take one or two tenths of a second."""
     run = tmp_path_factory.mktemp("large") / "r1"
     run.mkdir()
     part = capture(20_000)
@@ -56,7 +56,7 @@ def test_at_ten_moments(nursery, measurement, large, tmp_path, name):
 
 
 def test_ingest_ends_soon(nursery, measurement, tmp_path):
-    """It would read for seconds more."""
+    """It would read for some more seconds."""
     part = capture(20_000)
     packed = gzip.compress(part) + 400 * gzip.compress(part[24:])
     for host in ("pc1", "pc2"):
@@ -78,7 +78,7 @@ def test_ingest_ends_soon(nursery, measurement, tmp_path):
 
 
 def pending(pid: int) -> bool:
-    """Whether a signal waits to be delivered to a process or its first thread."""
+    """Returns whether a signal is pending for a process or its first thread."""
     status = Path(f"/proc/{pid}/status").read_text()
     names = ("SigPnd:", "ShdPnd:")
     return any(int(line.split()[1], 16) for line in status.splitlines() if line.startswith(names))
@@ -126,7 +126,7 @@ def test_of_show_no_folder_stays(tmp_path, until):
 
 
 def test_what_was_to_be_ignored_is_ignored(tmp_path, until):
-    """As `nohup` starts it."""
+    """Starts the command as `nohup` does."""
     words = [sys.executable, "-m", "flowsweep", "parse", "-", "--output", tmp_path / "out"]
     with subprocess.Popen(
         ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *words],

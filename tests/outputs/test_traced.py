@@ -1,4 +1,4 @@
-"""A whole `flowsweep parse` killed by the kernel at a system call, those of the parser as well."""
+"""A whole `flowsweep parse`, killed by the kernel at a system call, including the parser's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from writing import hidden_of, in_place
 
 from flowsweep.files.file_sets import reading
 
-#: In Python they are counted one by one in test_killed.py; all of them where there is time.
+#: test_killed.py counts those of Python one by one; all of them if there is time.
 CALLS = (
     ("rename", "unlink", "rmdir", "mkdir", "fsync", "fdatasync", "flock", "openat")
     if "FLOWSWEEP_TRACED" in os.environ
@@ -22,7 +22,7 @@ CALLS = (
 
 
 def traced(call: str, number: int, *command: object) -> int:
-    """Runs a command, which is killed when it comes to its system call of that number."""
+    """Runs a command that is killed at its `number`-th call of this kind."""
     inject = f"inject={call}:signal=KILL:when={number}"
     words = ["strace", "-f", "-qq", "-o", os.devnull, "-e", f"trace={call}", "-e", inject]
     return subprocess.run(
@@ -47,7 +47,7 @@ def test_parse(strace, nursery, captures, tmp_path, call, is_new):
     if is_new:
         whole[0] = {}
     module = [sys.executable, "-m", "flowsweep"]
-    # Most files are opened by the interpreter itself.
+    # The interpreter itself opens most files.
     step = 7 if call == "openat" else 1
     for number in range(1, 2000, step):
         out = tmp_path / f"out{number}"

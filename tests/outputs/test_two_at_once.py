@@ -1,4 +1,4 @@
-"""Two of each command at once: one waits, or both end with whole tables."""
+"""Two of each command at once: one waits, or both end with complete tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from writing import hidden_of, in_place, make_run
 import flowsweep
 from flowsweep.files.owned import REPORT_MARK
 
-#: 200 where there is time.
+#: 200 if there is time.
 TIMES = int(os.environ.get("FLOWSWEEP_TWO_AT_ONCE", "10"))
 
 
@@ -28,7 +28,7 @@ def test_parse_into_one_folder(nursery, captures, tmp_path):
         assert nursery.run(["parse", path, "-o", tmp_path / f"whole{number}"]).codes == [0]
         whole.append(in_place(tmp_path / f"whole{number}"))
     for time in range(TIMES):
-        # Into a new one, and over older tables.
+        # Into a new folder, and over older tables.
         out = tmp_path / f"out{time // 2}"
         done = nursery.run(*(["parse", path, "-o", out] for path in captures))
         assert done.codes == [0, 0], done.errors
@@ -64,7 +64,7 @@ def test_runs_and_report(nursery, tmp_path):
 
 
 def test_a_reader_sees_one_writing(nursery, tmp_path):
-    """The hosts' tables of a run, while it is ingested again and again."""
+    """The hosts' tables of a run that is ingested again and again."""
     runs = [make_run(tmp_path / f"{packets}/r1", packets) for packets in (20, 30)]
     tables = tmp_path / "tables"
     assert nursery.run(["ingest", runs[0], "-o", tables]).codes == [0]
@@ -88,7 +88,7 @@ SUM = "select sum(packets)::bigint from '{}/*/*/{}.parquet'"
 
 
 def plainly_in_python(tables: Path) -> list[int]:
-    """Packets by two tables, as DuckDB reads files by their names."""
+    """Returns the packets in three tables, read by DuckDB by file name."""
     with flowsweep.reading(tables.parent), duckdb.connect() as connection:
         return [connection.execute(SUM.format(tables, one)).fetchall()[0][0] for one in COUNTED]
 
@@ -121,7 +121,7 @@ def test_a_plain_reader_that_shares_the_lock_sees_one_writing(nursery, tmp_path,
 
 
 def test_a_stream_keeps_its_files_until_it_is_read(nursery, tmp_path):
-    """Or the second host's rows would be those of a later writing, or none."""
+    """Otherwise the second host's rows would come from a later ingest, or be missing."""
     runs = [make_run(tmp_path / f"{packets}/r1", packets, hosts=20) for packets in (20, 30)]
     tables = tmp_path / "tables"
     assert nursery.run(["ingest", runs[0], "-o", tables]).codes == [0]

@@ -1,4 +1,4 @@
-"""Two snakemakes on one sweep: the second is refused in one message, the first goes on."""
+"""Two snakemakes on one sweep: the second is refused with one message, the first continues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 
 @pytest.fixture
 def sweep(root, tmp_path):
-    """Starts a sweep over two runs of the demo that were captured earlier."""
+    """Starts a sweep over two captured runs of the demo."""
     demo = root / "workflows/experiments/captured/demo/runs"
     for run in ("nqueens-baseline-r1", "nqueens-rtt_64ms-r1"):
         shutil.copytree(demo / run, tmp_path / "mine/runs" / run)
@@ -87,7 +87,7 @@ def test_a_sweep_leaves_no_file_in_the_home_folder_nor_in_that_for_temporary_one
     assert process.returncode == 0, output
     assert (tmp_path / "results/mine/report.html").exists()
     assert list(places["TMPDIR"].iterdir()) == []
-    # Snakemake makes folders there, and flowsweep nothing.
+    # Snakemake creates folders there, and flowsweep does not.
     left = [path.relative_to(places["HOME"]) for path in places["HOME"].rglob("*")]
     assert all(str(path).startswith(".cache") for path in left)
     assert not [path for path in left if (places["HOME"] / path).is_file()]

@@ -1,4 +1,4 @@
-"""A warehouse answers from tables of one writing, and again when they have changed."""
+"""A warehouse answers from tables of one ingest, and again when they have changed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_what_has_changed_is_read_again(nursery, experiment):
 
 
 def test_a_change_that_no_lock_kept_away_is_reported(experiment):
-    """As another machine makes it over NFS."""
+    """Another machine could change them over NFS."""
     warehouse = Warehouse(experiment)
     tables = experiment / "tables"
     with pytest.raises(FlowsweepError, match="replaced while they were read"), warehouse.reading():
@@ -48,7 +48,7 @@ def test_a_change_that_no_lock_kept_away_is_reported(experiment):
 
 
 def without_override() -> None:
-    """Even root is refused what permissions refuse."""
+    """Makes root subject to file permissions."""
     for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
         ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 

@@ -13,10 +13,10 @@ from build import pcap, tcp
 
 
 class Ended(NamedTuple):
-    """How commands that were started together ended, each in its place.
+    """The end of commands that were started together, in their order.
 
-    `codes`: exit codes, or negative numbers of signals; `errors`: their stderr; `steps`: how often
-    something was renamed, removed, made or synced, by all of them; `seconds`: from the signal on.
+    `codes`: exit codes, or negative signal numbers; `errors`: their stderr; `steps`: how often they
+    renamed, removed, created or synced a file or folder, in total; `seconds`: since the signal.
     """
 
     codes: list[int]
@@ -26,7 +26,7 @@ class Ended(NamedTuple):
 
 
 class Nursery:
-    """Starts commands from a process that has all modules already."""
+    """Starts commands from a process that has loaded all modules."""
 
     def __init__(self, temporary: Path) -> None:
         self.temporary = temporary
@@ -39,7 +39,7 @@ class Nursery:
         )
 
     def run(self, *commands: list[object], **how: object) -> Ended:
-        """Arguments of `flowsweep`; see nursery.py."""
+        """Runs `flowsweep` with these arguments; see nursery.py."""
         words = [[str(word) for word in command] for command in commands]
         print(json.dumps({"commands": words, **how}), file=self._process.stdin, flush=True)
         return Ended(**json.loads(self._process.stdout.readline()))
@@ -50,7 +50,7 @@ class Nursery:
 
 
 def capture(packets: int, port: int = 80) -> bytes:
-    """A connection of so many packets, as a pcap."""
+    """Returns a connection of `packets` packets as a pcap."""
     return pcap(
         [
             (number * 1_000_000, tcp("10.0.0.1", 1000, "10.0.0.2", port, seq=number, payload=1))
@@ -60,7 +60,7 @@ def capture(packets: int, port: int = 80) -> bytes:
 
 
 def make_run(folder: Path, packets: int, hosts: int = 2) -> Path:
-    """The folder of a run, with a capture of each host."""
+    """Creates the folder of a run with a capture of each host; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     for host in range(hosts):
         (folder / f"pc{host}.pcap").write_bytes(capture(packets, packets))
@@ -68,7 +68,7 @@ def make_run(folder: Path, packets: int, hosts: int = 2) -> Path:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """All files below a folder, hidden ones too, by their paths from there."""
+    """Returns all files below a folder, hidden ones too, by relative path."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -77,7 +77,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def in_place(folder: Path) -> dict[str, bytes]:
-    """Those of the tables that are not in a hidden folder."""
+    """Returns the tables that are not in a hidden folder."""
     found = files_of(folder) if folder.is_dir() else {}
     return {
         name: data
@@ -87,5 +87,5 @@ def in_place(folder: Path) -> dict[str, bytes]:
 
 
 def hidden_of(folder: Path) -> list[str]:
-    """What has a hidden name in a folder, or below."""
+    """Returns the hidden names in a folder or below."""
     return sorted(str(path) for path in folder.rglob(".*"))
