@@ -1,4 +1,4 @@
-"""The wheel, built once, in clean environments that hold no other flowsweep."""
+"""The wheel, built once, in clean environments that contain no other flowsweep."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUILD_LIMIT_S = 600
 
 @pytest.fixture(scope="session")
 def wheel(root, tmp_path_factory) -> Path:
-    """The wheel of this checkout; no network: what the build needs is in the environment."""
+    """The wheel of this checkout, built without a network: the environment has its requirements."""
     for program in ("cargo", "cc"):
         if shutil.which(program) is None and not (root / ".cargo-home/bin/cargo").exists():
             pytest.skip(f"no {program} to build the wheel with")
@@ -46,10 +46,10 @@ def wheel(root, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def environment(wheel, tmp_path_factory) -> Callable[[str], Path]:
-    """Makes a virtual environment with the wheel and the packages of an extra, by its name.
+    """Creates a virtual environment with the wheel and the packages of an extra, by its name.
 
-    The packages are links to those of the environment that runs the tests. The checkout is in
-    none of them, since an editable install is a .pth file, which is read in site folders alone.
+    The packages are links to those of the test environment. The checkout is in none of them,
+    because an editable install is a .pth file, which is read in site folders only.
     """
 
     def make(extra: str) -> Path:
@@ -72,7 +72,7 @@ def environment(wheel, tmp_path_factory) -> Callable[[str], Path]:
 
 
 def _needed(wheel: Path, extra: str) -> set[str]:
-    """Names of all packages that flowsweep with an extra needs, as the wheel's metadata say."""
+    """Returns the packages that flowsweep with an extra needs, from the wheel's metadata."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         own = Parser().parsestr(archive.read(name).decode()).get_all("Requires-Dist")
@@ -93,7 +93,7 @@ def _needed(wheel: Path, extra: str) -> set[str]:
 
 
 def _applies(line: str, extra: str) -> tuple[str, str] | None:
-    """Name and extra of a requirement, where it holds here."""
+    """Returns name and extra of a requirement that applies here."""
     from packaging.requirements import Requirement
 
     asked = Requirement(line)
@@ -126,7 +126,7 @@ def _link(name: str, packages: Path, programs: Path) -> None:
 
 
 def _link_program(path: Path, programs: Path) -> None:
-    """A program of a package: a script gets the other Python, anything else is linked."""
+    """Adds a program of a package: a script gets the other Python, anything else is a link."""
     target = programs / path.name
     if target.exists() or not path.exists():
         return
@@ -140,7 +140,7 @@ def _link_program(path: Path, programs: Path) -> None:
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch) -> Path:
-    """A folder outside any checkout, in which no variable points to one."""
+    """A folder outside any checkout, with no variable that points to one."""
     for name in [name for name in os.environ if name.startswith("FLOWSWEEP_")]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("PYTHONPATH", raising=False)

@@ -1,4 +1,4 @@
-"""The instructions of a Containerfile, as far as ours has them."""
+"""Parses the instructions that our Containerfile uses."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ KNOWN = {"FROM", "RUN", "WORKDIR", "COPY", "ENV", "ENTRYPOINT", "CMD"}
 
 @dataclass
 class Stage:
-    """One `FROM` and what follows it: pairs of an instruction and its text."""
+    """One `FROM` and the following pairs of an instruction and its text."""
 
     base: str
     name: str
     steps: list[tuple[str, str]] = field(default_factory=list)
 
     def packages(self) -> set[str]:
-        """The Debian packages that its steps install by apt-get."""
+        """Returns the Debian packages that its steps install with apt-get."""
         found: set[str] = set()
         for instruction, text in self.steps:
             for command in re.split("&&|;", text) if instruction == "RUN" else ():
@@ -31,7 +31,7 @@ class Stage:
 
 
 def stages(text: str | None = None) -> list[Stage]:
-    """Every stage of the checkout's Containerfile, or of another text."""
+    """Returns every stage of the checkout's Containerfile, or of another text."""
     if text is None:
         text = (ROOT / "Containerfile").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if not line.startswith("#")]

@@ -1,10 +1,10 @@
-"""Builds what the Containerfile describes without an engine: each step in a fresh Debian root.
+"""Builds the Containerfile without a container engine: each stage in a fresh Debian root.
 
     python tests/packaging/fresh_debian.py FOLDER
 
-FOLDER, a new one, gets the roots; they take 3 GB and about five minutes. The exit code is 77, with
-the reason, where that cannot be done. It needs root, for chroot(2); the network, for packages; and
-takes the toolchain for Rust, the addresses of packages and the certificates from this machine.
+FOLDER, a new one, gets the roots; they take 3 GB and about five minutes. The exit code is 77,
+with the reason, where this is impossible. It needs root, for chroot(2), and the network, for
+packages; the Rust toolchain, package addresses and certificates come from this machine.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ SKIPPED = 77
 SUITE = "bookworm"
 MACHINE_FILES = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf")
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-#: Their place in a root that is made.
+#: Their place in a new root.
 TRUSTED = "/certificates.pem"
 TRUST = ("SSL_CERT_FILE", "PIP_CERT", "CURL_CA_BUNDLE", "CARGO_HTTP_CAINFO")
 RUST = "/opt/rust-of-this-machine"
 SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 CAPTURED = ROOT / "workflows" / "experiments" / "captured"
-# The commands that the head of the Containerfile promises, and a run of a sweep; in /data.
+# The commands that the head of the Containerfile promises, and a run of a sweep, in /data.
 TRIED = (
     "flowsweep --version",
     "flowsweep show mine/runs/nqueens-baseline-r1/pc1.pcap.zst",
@@ -47,7 +47,7 @@ limits: {other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}
 
 
 def why_not() -> str | None:
-    """Why the roots cannot be made here, or None."""
+    """Returns why the roots cannot be created here, or None."""
     if os.geteuid() != 0:
         return "not root"
     path = f"{os.environ.get('PATH', '')}:{SYSTEM}"
@@ -60,7 +60,7 @@ def why_not() -> str | None:
 
 
 def mirror() -> str:
-    """The address from which this machine's apt takes packages of the suite."""
+    """Returns the address from which this machine's apt takes packages of the suite."""
     words = ["apt-get", "indextargets", "--format", "$(SITE) $(CODENAME) $(CREATED_BY)"]
     output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     found = [line.split()[0] for line in output.splitlines() if line.split()[1:2] == [SUITE]]
@@ -70,12 +70,12 @@ def mirror() -> str:
 
 
 def run(words: list[object], **options: object) -> None:
-    """A command that must succeed."""
+    """Runs a command that must succeed."""
     subprocess.run([*map(str, words)], check=True, **options)  # type: ignore[call-overload]
 
 
 class Built:
-    """A stage in a root of its own."""
+    """A stage in its own root."""
 
     def __init__(self, root: Path, fresh: Path, others: dict[str, Built]) -> None:
         self.root = root
@@ -92,18 +92,18 @@ class Built:
         keys = Path("/usr/share/keyrings")
         if keys.is_dir():
             shutil.copytree(keys, root / "usr/share/keyrings", dirs_exist_ok=True)
-        # The package `ca-certificates` has a file of that name in its place.
+        # The package `ca-certificates` installs a file of that name there.
         shutil.copy(CERTIFICATES, root / TRUSTED[1:])
 
     def steps(self, stage: Stage) -> None:
-        """Every instruction of a stage, in order."""
+        """Executes every instruction of a stage, in order."""
         self._with_rust = stage.name == "build"
         for instruction, text in stage.steps:
             print(f"{instruction} {text[:100]}", flush=True)
             getattr(self, f"_{instruction.lower()}")(text)
 
     def call(self, command: str) -> None:
-        """A shell command in the root, as an engine would run it."""
+        """Runs a shell command in the root, as a container engine would."""
         path, mounts = self.environment["PATH"], ""
         if self._with_rust:
             sysroot = subprocess.run(
@@ -156,13 +156,13 @@ class Built:
         )
 
     def _entrypoint(self, text: str) -> None:
-        """Nothing is started."""
+        """Ignores the instruction: nothing is started."""
 
     _cmd = _entrypoint
 
 
 def build(folder: Path) -> Built:
-    """All stages; the last one."""
+    """Builds all stages; returns the last one."""
     folder.mkdir(parents=True)
     fresh = folder / "fresh"
     words = ["debootstrap", "--variant=minbase", f"--include={','.join(BASE)}", SUITE]
@@ -175,12 +175,12 @@ def build(folder: Path) -> Built:
     return built
 
 
-# What is in an image of Debian too.
+# Packages that a Debian image also has.
 BASE = ("apt", "bash", "coreutils")
 
 
 def main(folder: Path) -> int:
-    """Builds, and tries what the Containerfile promises."""
+    """Builds the stages and tries what the Containerfile promises."""
     reason = why_not()
     if reason is not None:
         print(f"skipped: {reason}")

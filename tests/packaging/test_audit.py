@@ -1,4 +1,4 @@
-"""`make audit`: what is found ends it with 1; what cannot be asked is skipped, and said."""
+"""`make audit`: a finding makes it exit with 1; an unreachable source is skipped and reported."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_nothing_found(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def images() -> Callable[[str], bool]:
-    """The audit of a Containerfile's text."""
+    """Audits a Containerfile's text."""
     spec = importlib.util.spec_from_file_location("audit", ROOT / ".config/audit.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

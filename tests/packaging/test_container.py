@@ -1,4 +1,4 @@
-"""The container's definition goes with what prepares a checkout; its steps make what it says."""
+"""The container's definition matches the preparation of a checkout; its steps work."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from containerfile import ROOT, stages
 
-#: The library that is linked against what its header is for.
+#: By -dev package: the library that programs link against.
 LIBRARY = {"libpcap-dev": "libpcap0.8"}
-#: What only a compiler needs.
+#: Packages that only a build needs.
 TO_BUILD = {"build-essential", "ca-certificates", "curl", "python3-venv"}
 
 
 def prepared() -> set[str]:
-    """The system packages that `.config/prepare.sh build` looks for."""
+    """Returns the system packages that `.config/prepare.sh build` looks for."""
     text = (ROOT / ".config" / "prepare.sh").read_text(encoding="utf-8")
     for_all = text.partition('if [ "$purpose" = test ]')[0]
     return set(re.findall(r"^ *want ([a-z0-9.-]+) ", for_all, re.MULTILINE))
@@ -34,14 +34,14 @@ def test_it_installs_what_a_checkout_is_prepared_with() -> None:
     wanted = prepared()
     assert {"build-essential", "libpcap-dev", "iproute2", "util-linux"} <= wanted
     assert wanted - build.packages() == set()
-    # Without a toolchain prepare.sh gets one by `curl`.
+    # Without a toolchain, prepare.sh fetches one with `curl`.
     assert {"curl", "ca-certificates", "python3"} <= build.packages()
     runtime = {LIBRARY.get(name, name) for name in wanted} - TO_BUILD
     assert runtime - final.packages() == set()
 
 
 def test_it_has_the_programs_that_a_testbed_starts() -> None:
-    """As the checks of `flowsweep testbed check` and the keeper of a machine name them."""
+    """The programs named in the checks of `flowsweep testbed check` and in a machine's keeper."""
     _, final = stages()
     packages = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "mount": "mount",
                 "setpriv": "util-linux", "ping": "iputils-ping", "ssh": "openssh-client",
@@ -63,7 +63,7 @@ def test_what_it_copies_and_runs_is_there() -> None:
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    # Nothing of the repository is kept from the build.
+    # .dockerignore excludes no file of the repository.
     assert [name for name in listed if name.split("/")[0] in ignored] == []
     commands = " && ".join(steps("RUN"))
     assert (ROOT / ".config" / "prepare.sh").stat().st_mode & 0o111
@@ -78,7 +78,7 @@ def test_what_it_copies_and_runs_is_there() -> None:
 
 
 def test_what_it_installs_is_locked_with_hashes() -> None:
-    """By its own command, run here."""
+    """Runs the Containerfile's own command."""
     words = [sys.executable, ".config/runtime_lock.py", "sweep"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
@@ -86,7 +86,7 @@ def test_what_it_installs_is_locked_with_hashes() -> None:
     assert all(f"{entry}\n" in lock and "--hash=sha256:" in entry for entry in entries)
     names = {entry.partition("==")[0] for entry in entries}
     assert {"duckdb", "polars", "snakemake", "pydantic-core", "vl-convert-python"} <= names
-    # A package may have an entry for each of some Pythons.
+    # A package may have different entries for different Pythons.
     packages = [line.partition("==")[0] for line in lock.splitlines() if "==" in line]
     kept = [entry.partition("==")[0] for entry in entries]
     assert all(packages.count(name) == kept.count(name) for name in names)

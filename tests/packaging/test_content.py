@@ -1,4 +1,4 @@
-"""One module knows where content is: in a checkout, or in an installed package."""
+"""One module knows where the content is: in a checkout, or in an installed package."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 from flowsweep import content
 from flowsweep.errors import FlowsweepError
 
-#: Modules that look at their own place, and for what that is of the package itself.
+#: Modules that use their own path, and the package's files that they need.
 PACKAGE_FILES = {
     "content.py",
     "testbed/machines/keeper/__init__.py",  # the parts of the script that is copied to machines
     "testbed/slurm/links.py",  # likewise
-    "testbed/transient.py",  # which lines of a traceback are ours
+    "testbed/transient.py",  # which lines of a traceback are flowsweep's
 }
 
 

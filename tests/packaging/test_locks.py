@@ -1,4 +1,4 @@
-"""The locked packages of one purpose go with those of another: all are installed into one place."""
+"""Locked packages for different purposes are compatible: all are installed into one place."""
 
 from __future__ import annotations
 

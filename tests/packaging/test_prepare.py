@@ -1,4 +1,4 @@
-"""What prepares a checkout: no service is started, and no file is run that is not the known one."""
+"""Preparing a checkout starts no service, and executes no downloaded file with a wrong hash."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ SCRIPT_OF_RUST = ROOT / ".config/rustup.sh"
 def installed(
     tmp_path: Path, known: str, given: dict[str, str]
 ) -> subprocess.CompletedProcess[str]:
-    """What rustup.sh says that knows one file, where `curl` gives what `given` has for a place."""
+    """Runs rustup.sh, which trusts the hash of `known`; `curl` returns `given` by address."""
     programs, home = tmp_path / "bin", tmp_path / "cargo"
     programs.mkdir()
     cases = ""

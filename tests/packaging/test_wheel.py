@@ -1,4 +1,4 @@
-"""The wheel holds everything, and its commands work where there is no checkout."""
+"""The wheel contains everything, and its commands work without a checkout."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_wheel_is_abi3_and_holds_content_and_programs(wheel):
 
 
 def test_no_wheel_content_is_missing(wheel, root):
-    """All files of the content are in the wheel, but for those that are left out by name."""
+    """The wheel contains all files of the content, except those excluded by name."""
     names = set(zipfile.ZipFile(wheel).namelist())
     (share,) = {name.partition("/share/")[0] for name in names if "/share/" in name}
     wanted = [

@@ -1,4 +1,4 @@
-"""What the README names exists."""
+"""Everything named in the README exists."""
 
 from __future__ import annotations
 

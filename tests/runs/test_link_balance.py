@@ -1,4 +1,4 @@
-"""The emulator's counters to the fates of its frames: one rule for runs and reports."""
+"""The emulator's counters account for all frames: one rule for runs and reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINK = {"from": "west", "to": "east", "received": 100, "delivered": 100, "in_fli
 
 
 def causes() -> list[str]:
-    """The kinds of drops that flowsweep-wan documents."""
+    """Returns the kinds of drops that flowsweep-wan documents."""
     found = re.findall(r"dropped_[a-z]+", README.read_text(encoding="utf-8"))
     return sorted(set(found))
 

@@ -1,4 +1,4 @@
-"""What a run reports besides its completion time, and what is refused of it."""
+"""Outcomes of a run besides its completion time, and refused ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATENCY = {"name": "p99_latency", "unit": "ms", "better": "less", "value": 3}
 
 
 def made(directory: Path, **runs: dict[str, Any]) -> Path:
-    """The folder `runs`, with a folder of run.json or app.json for each."""
+    """Creates the folder `runs`, with a folder of run.json or app.json for each run."""
     for name, files in runs.items():
         folder = directory / "runs" / name
         folder.mkdir(parents=True)

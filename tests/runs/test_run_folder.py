@@ -1,4 +1,4 @@
-"""Which files of a run's folder are captures, and of which host."""
+"""Which files in a run's folder are captures, and of which host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""run.json files, also those that a person writes by hand, to the table of runs."""
+"""From run.json files, including hand-written ones, to the table of runs."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_runs_that_the_plan_has_no_more_are_marked_and_reported(runs, command, t
     found = runs(**{
         "lu-rtt_16ms-r1": {"spec_hash": hashes["lu-rtt_16ms-r1"]},
         "lu-baseline-r1": {"spec_hash": "0123456789abcdef"},  # of another problem, say
-        "lu-baseline-r2": {"completion_s": 1},  # does not tell how it was made
+        "lu-baseline-r2": {"completion_s": 1},  # does not state how it was made
         "lu-rtt_64ms-r1": {"spec_hash": "0123456789abcdef"},
     })  # fmt: skip
     rows = run_records.read_rows(found, experiment)

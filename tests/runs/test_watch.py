@@ -1,4 +1,4 @@
-"""`flowsweep watch`: what arrives in a folder is parsed once it is whole, and only once."""
+"""`flowsweep watch`: a new capture in a folder is parsed when it is complete, and only once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST, SECOND, THIRD = "2026-03-29-00h00m00s", "2026-03-29-01h00m00s", "2026-03-
 
 
 def write(path: Path, *seconds: float, append: bool = False) -> None:
-    """A capture of UDP packets at these seconds after the start, last written an hour ago."""
+    """Writes a capture of UDP packets at these seconds after the start, modified an hour ago."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab" if append else "wb") as out:
         if not append:
@@ -47,7 +47,7 @@ def age(path: Path, seconds: float = HOUR_S) -> None:
 
 
 def manifest(path: Path, *files: Path, **changed: object) -> None:
-    """The manifest of an agent that ran an hour ago, and has these files."""
+    """Writes the manifest of an agent that ran an hour ago, and has these files."""
     about = {
         "status": "running",
         "start": "2026-03-29T00:00:00Z",
@@ -66,7 +66,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def once_with_report(command, folder: Path):
-    """One look at the folder, up to the report."""
+    """Looks at the folder once and makes the report."""
 
     def run(*options: str) -> subprocess.CompletedProcess[str]:
         return command("flowsweep", "watch", folder, "--once", *options, cwd=folder.parent)
@@ -76,7 +76,7 @@ def once_with_report(command, folder: Path):
 
 @pytest.fixture
 def once(once_with_report):
-    """One look at the folder that makes tables alone: a report takes ten times as long."""
+    """Looks at the folder once and makes tables only: a report takes ten times as long."""
 
     def run(*options: str) -> subprocess.CompletedProcess[str]:
         return once_with_report("--no-report", *options)
@@ -85,7 +85,7 @@ def once(once_with_report):
 
 
 def packets(folder: Path, table: str = "captures") -> dict[tuple[str, str], int]:
-    """Packets by run and host in the tables."""
+    """Returns packets by run and host in the tables."""
     frame = pl.scan_parquet(
         folder.parent / f"results/ring/tables/*/*/{table}.parquet", hive_partitioning=True
     )
@@ -99,7 +99,7 @@ def test_hours_of_two_hosts_are_runs_that_are_parsed_once(folder, once_with_repo
     write(folder / "pc2/eth0.pcap", 30, 3_500)
     done = once_with_report()
     assert (done.returncode, done.stdout) == (0, "results/ring/report.html\n"), done.stderr
-    # Hours of the clock, not of the files.
+    # Wall-clock hours, not hours from a file's start.
     wanted = {(FIRST, "pc1"): 2, (FIRST, "pc2"): 2, (SECOND, "pc1"): 1}
     assert packets(folder) == packets(folder, "flows") == wanted
     again = once_with_report()
@@ -119,7 +119,7 @@ def test_what_is_being_written_waits_and_so_does_its_hour(folder, once):
     write(folder / "pc2.pcap", HOUR_S + 1)
     part = folder / "pc1-00001.pcap.part"
     manifest(folder / "pc1.capture.json", folder / "pc1.pcap", part)
-    age(folder / "pc1.capture.json", -HOUR_S)  # an agent that lives
+    age(folder / "pc1.capture.json", -HOUR_S)  # a running agent
     done = once()
     assert f"{part}: is being written, and waits" in done.stderr
     assert packets(folder) == {(SECOND, "pc2"): 1}
@@ -162,7 +162,7 @@ def test_what_the_ring_removed_stays_in_the_tables(folder, once):
     manifest(folder / "pc1.capture.json")
     once()
     (folder / "pc1.pcap").unlink()
-    # The first of the series is gone, and the host is still called as its manifest.
+    # The first file of the series is gone, and the host is still named after its manifest.
     write(folder / "pc1-00002.pcap", 2 * HOUR_S)
     write(folder / "pc2.pcap", 40)
     done = once()
@@ -176,7 +176,7 @@ def test_what_the_ring_removed_before_it_was_parsed_is_reported(folder, once):
         write(folder / f"pc1-{number:05}.pcap", number * HOUR_S + 10)
     manifest(manifest_path)
     once()
-    # Both that were parsed are gone: nothing is lost.
+    # Both removed files had been parsed: nothing is lost.
     for number in range(2):
         (folder / f"pc1-{number:05}.pcap").unlink()
     write(folder / "pc1-00002.pcap", 2 * HOUR_S)
@@ -184,7 +184,7 @@ def test_what_the_ring_removed_before_it_was_parsed_is_reported(folder, once):
     done = once()
     assert done.returncode == 0, done.stderr
     assert "removed before" not in done.stderr
-    # Three more were removed, of which one was parsed.
+    # Three more were removed, one of which had been parsed.
     (folder / "pc1-00002.pcap").unlink()
     write(folder / "pc1-00005.pcap", 5 * HOUR_S)
     manifest(manifest_path, removed_files=5)
@@ -193,7 +193,7 @@ def test_what_the_ring_removed_before_it_was_parsed_is_reported(folder, once):
     assert f"{folder}: captures of pc1 were removed before they were parsed" in done.stderr
     assert "2 of the 5 files that its ring removed are in no table" in done.stderr
     assert "remedy    more room for the ring (--max-disk" in done.stderr
-    # Another start of the agent counts from 0, and what was lost before it stays lost.
+    # A restarted agent counts from 0, and earlier losses stay.
     (folder / "before").mkdir()
     for path in (manifest_path, folder / "pc1-00005.pcap"):
         path.rename(folder / "before" / path.name)
@@ -212,7 +212,7 @@ def test_files_that_the_service_moved_at_its_restart_are_the_same(folder, once):
     write(folder / "eth0.pcap", HOUR_S + 10)
     assert f"{FIRST}: " not in once().stderr
     assert packets(folder) == {(FIRST, "eth0"): 1, (SECOND, "eth0"): 1}
-    # Started twice within an hour, its files there have one name.
+    # Two starts within an hour give files of the same name.
     (folder / "eth0.pcap").rename(folder / "before/eth0.pcap")
     write(folder / "eth0.pcap", HOUR_S + 20)
     manifest(folder / "before/eth0.capture.json", dropped_kernel=3)
@@ -235,10 +235,10 @@ def test_drops_are_counted_once_with_the_hour_parsed_next(folder, once):
     write(folder / "pc1-00002.pcap", 2 * HOUR_S)
     manifest(manifest_path, dropped_kernel=10, dropped_interface=1)
     once()
-    # Parsed again, an hour keeps what was counted with it.
+    # An hour that is parsed again keeps its counters.
     write(folder / "pc1-00000.pcap", 20)
     once()
-    # Another start counts from 0.
+    # A restarted agent counts from 0.
     write(folder / "pc1-00003.pcap", 3 * HOUR_S)
     manifest(manifest_path, dropped_kernel=2, start="2026-03-29T03:00:00Z")
     once()
@@ -271,7 +271,7 @@ def test_a_file_that_is_no_capture_keeps_nothing_else_from_the_report(folder, on
 def test_a_file_that_goes_while_its_first_packet_is_read_is_no_fault(
     folder, monkeypatch, is_removed
 ):
-    """The agent renames what is whole, and its ring removes the oldest file."""
+    """The agent renames complete files, and its ring removes the oldest one."""
     part = folder / "pc1.pcap.part"
     write(part, 1.0)
     plain = arrivals._Packets.__arrow_c_stream__
@@ -408,7 +408,7 @@ def test_times_that_are_none_are_refused(once, folder, option, message):
 
 
 def far(path: Path, *times_ns: int) -> None:
-    """A pcapng file of UDP packets with these times in ns, of which the format has 64 bits."""
+    """Writes a pcapng file of UDP packets with these 64-bit times in ns."""
 
     def block(kind: int, body: bytes) -> bytes:
         size = struct.pack("=I", len(body) + 12)
@@ -434,15 +434,15 @@ LAST_NS, BIT = 2**63 - 1, 2**62
 YEAR_2200_S = 7_258_118_400
 
 
-#: Times in ns of a capture, and the name of the run that it is.
+#: Times in ns of a capture, and the name of its run.
 OUT_OF_RANGE = [
-    # the first packet has a time that no table can hold: that of the second counts
+    # no table can represent the first packet's time: the second one's is used
     ((2**64 - 1, START_S * 10**9), FIRST),
     # one flipped bit, 146 years away
     ((START_S * 10**9, START_S * 10**9 | BIT), FIRST),
-    # a clock that is wrong from the first packet on; nobody waits for its time to come
+    # a clock that is wrong from the first packet on; that time is not waited for
     ((YEAR_2200_S * 10**9, (YEAR_2200_S + 1) * 10**9), "2200-01-01-00h00m00s"),
-    # the end of its hour is beyond what nanoseconds can tell
+    # the end of its hour is beyond the range of nanoseconds
     ((LAST_NS - 10**9,), "1970-01-01-00h00m00s"),
 ]
 
@@ -453,7 +453,7 @@ def test_times_out_of_every_range_stop_nothing(folder, once, times, run):
     done = once()
     assert done.returncode == 0, done.stderr
     assert [name for name, _ in packets(folder)] == [run]
-    # Nor the next start.
+    # The next start works, too.
     write(folder / "pc2.pcap", 10)
     done = once()
     assert done.returncode == 0, done.stderr
@@ -461,7 +461,7 @@ def test_times_out_of_every_range_stop_nothing(folder, once, times, run):
 
 
 def test_times_out_of_every_range_stop_no_report(command, folder, once, once_with_report):
-    """Nor another command; a report takes as long as all else, and one has them all."""
+    """Nor another command; one report covers all cases, because it takes as long as all else."""
     for number, (times, _) in enumerate(OUT_OF_RANGE):
         far(folder / f"far{number}.pcapng", *times)
     assert once().returncode == 0

@@ -19,13 +19,13 @@ from trial import Trial
 import flowsweep
 
 CAPTURE = ("-i", "far", "--filter", "udp port 9", "--rotate-time", "100ms")
-#: A namespace and a cable, as the tests of the agent have them.
+#: A namespace and a cable, from the agent's tests.
 CABLE = Path(__file__).parents[1] / "capture/conftest.py"
 UNSHARE = ["unshare", "--user", "--map-current-user", "--keep-caps", "--net", "--mount", "true"]
 
 
 def torn_in(folder: Path) -> list[str]:
-    """Captures and manifests under their final names that cannot be read to the end."""
+    """Returns captures and manifests with final names that cannot be read to the end."""
     found = []
     for path in sorted(folder.iterdir()):
         try:
@@ -44,17 +44,17 @@ COMMAND = Command("flowsweep-capture", "flowsweep-capture", check=torn_in, is_sl
 
 
 def why_not() -> str | None:
-    """Why there can be no cable here."""
+    """Returns why no cable is possible here, or None."""
     done = subprocess.run(UNSHARE, capture_output=True, text=True, check=False)
     return done.stderr.strip() or "unshare failed" if done.returncode else None
 
 
 class Agent:
-    """The agent, with a whole capture before the one that is disturbed.
+    """The agent, which leaves a complete capture before the one that is disturbed.
 
     Attributes:
-        points: The calls that may be disturbed; fewer where packets come later.
-        kill_points: Those of them at which a kill may leave other files than at the one before.
+        points: The calls that may be disturbed; fewer if packets arrive later.
+        kill_points: The calls at which a kill may leave other files than at the previous one.
     """
 
     def __init__(self, temporary: Path) -> None:
@@ -83,7 +83,7 @@ class Agent:
         shutil.copytree(self._saved, self.folder)
 
     def _capture(self) -> tuple[int, str]:
-        """Captures for half a second; exit code and message."""
+        """Captures for half a second; returns exit code and message."""
         keep = ("LD_PRELOAD", "TRIALS_CONTROL")
         loaded = [f"{name}={self._control.environment[name]}" for name in keep]
         program = ("env", *loaded, self._cable.program)
@@ -92,7 +92,7 @@ class Agent:
             for _ in range(3):
                 self._cable.burst(100)
                 time.sleep(0.12)
-        # An agent that has ended by itself keeps its exit code; one that still runs is stopped.
+        # An agent that has ended keeps its exit code; one that still runs is stopped.
         code = agent.wait() if agent.process.poll() is not None else self._stop(agent)
         return code, agent.errors()
 
@@ -104,7 +104,7 @@ class Agent:
             return agent.wait()
 
     def attempt(self, kind: Kind, at: int) -> Trial:
-        """Disturbs a capture at one call, and makes another one after it."""
+        """Disturbs a capture at one call, and makes another one afterwards."""
         trial = Trial(COMMAND.name, kind.label, at)
         self._restore()
         self._control.arm(self.folder, kind, at)

@@ -1,4 +1,4 @@
-"""A command that is not alone: another one writes the same at once, or somebody reads meanwhile."""
+"""Concurrent commands: a second writer of the same output, or a reader meanwhile."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import states
 from trial import Subject, Trial
 
-#: What the second may say, of commands of which one at a time works on a folder.
+#: Accepted messages of the second command where only one may work on a folder.
 _REFUSED = re.compile(r"in use|another sweep or report works here")
 
 
@@ -27,7 +27,7 @@ def run_twice(subject: Subject, number: int) -> Trial:
 
 
 def read_meanwhile(subject: Subject, number: int) -> Trial:
-    """Reads while the command writes: again and again without locks, and with its reader."""
+    """Reads while the command writes: repeatedly without locks, and with the command's reader."""
     trial = Trial(subject.command.name, "with readers", number, "together")
     subject.restore()
     commands = [one for one in (subject.command.words, subject.command.reader) if one]
@@ -38,7 +38,7 @@ def read_meanwhile(subject: Subject, number: int) -> Trial:
             found.append(states.rows_of(subject.bench.folder))
     if subject.command.check is None:
         # DuckDB opens a file twice, and refuses one that was replaced in between. Tables that it
-        # reads one behind the other may be of two writings.
+        # reads one after another may come from two writings.
         for rows in found:
             if isinstance(rows, dict):
                 subject.check_rows(trial, "plain", rows, each=True)

@@ -1,4 +1,4 @@
-"""The commands that are tried: what is there before, what is typed, what has to work after it."""
+"""The commands under test: initial state, words, and commands that must work afterwards."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import flowsweep
 DATA = Path(__file__).parents[1] / "data"
 DEMO = Path(__file__).parents[2] / "workflows/experiments/captured/demo/runs"
 LOGS = DATA / "oracle/zeek-8.0.10/seladb-PcapPlusPlus/Pcap++Test/PcapExamples"
-#: Small captures that have no row in common.
+#: Small captures without a common row.
 OLD, NEW, OTHER = (
     DATA / "threads/01-late-syn.pcap",
     DATA / "threads/04-replayed.pcap",
@@ -28,33 +28,33 @@ OLD, NEW, OTHER = (
 EVERY = (Kind.KILL, Kind.NO_SPACE, Kind.IO_ERROR, Kind.FULL)
 QUERY = "query totals exp --format csv"
 RUNS = "runs new -o exp/tables/runs.parquet"
-#: Periods that `watch` has parsed when the one comes that makes too many parts.
+#: Periods that `watch` has parsed before the one that makes too many parts.
 PARTS = 8
 HOUR_S = 3_600
 
-#: Done in the folder before the trial: a command, or a function that is given the folder.
+#: A step before the trial: a command, or a function of the folder.
 Step = str | Callable[[Path], None]
 
 
 @dataclass(frozen=True)
 class Command:
-    """One row of the table of trials; all paths are relative to the folder of the trial.
+    """One row of the table of trials; all paths are relative to the trial's folder.
 
     Attributes:
-        name: As it is printed.
-        words: The command that is disturbed, and is typed again after it.
-        before: What makes the folder that it finds.
-        after: The next commands. What they print is that of an undisturbed run.
-        reader: Comes next at every other point, before the command is typed again.
-        kinds: What is done to it.
-        is_piecewise: Its files are replaced one by one: who reads without a lock may find some of
-            one writing and some of the other.
-        is_listed: The list of the runs is written after their tables: who reads in between finds
-            the new tables and the older list.
-        check: What is wrong with its outputs, where these differ from run to run.
-        is_result: Whether its outputs say that the program failed which it measures. That is a
-            result, and is not made again.
-        is_slow: Its trials are left to `make trials`.
+        name: Name in the output.
+        words: The command that is disturbed, and run again afterwards.
+        before: The steps that create its input.
+        after: The next commands, which must print the same as after an undisturbed run.
+        reader: Runs at every other point, before the command is run again.
+        kinds: The disturbances.
+        is_piecewise: Its files are replaced one by one: a reader without a lock may find some from
+            one writing and some from the other.
+        is_listed: The list of runs is written after their tables: a reader in between finds the
+            new tables and the older list.
+        check: Returns the faults in its outputs, if these differ from run to run.
+        is_result: Returns whether its outputs record a failure of the measured program, which is
+            a result and is not repeated.
+        is_slow: Only `make trials` runs its trials.
     """
 
     name: str
@@ -71,12 +71,12 @@ class Command:
 
     @property
     def has_hosts(self) -> bool:
-        """Whether it needs namespaces for the hosts of a testbed, or of a cable."""
+        """Whether it needs namespaces for a testbed's hosts or a cable."""
         return self.check is not None
 
 
 def make_runs(folder: Path) -> None:
-    """Two writings of the runs r1 and r2, of two hosts each; they differ in r1."""
+    """Creates two versions of the runs r1 and r2, with two hosts each; they differ in r1."""
     for name, first in (("old", OLD), ("new", NEW)):
         for run, capture in (("r1", first), ("r2", OTHER)):
             (folder / name / run).mkdir(parents=True)
@@ -86,7 +86,7 @@ def make_runs(folder: Path) -> None:
 
 
 def make_talks(folder: Path) -> None:
-    """The runs `old` and `new`, of two hosts each that send messages to each other."""
+    """Creates the runs `old` and `new`, with two hosts each that exchange messages."""
     for name, run in (("old", "nqueens-rtt_64ms-r1"), ("new", "nqueens-rtt_64ms-r2")):
         (folder / name).mkdir()
         for host in ("pc1", "pc2"):
@@ -94,7 +94,7 @@ def make_talks(folder: Path) -> None:
 
 
 def make_logs(folder: Path) -> None:
-    """Zeek's logs of two captures, plain."""
+    """Creates Zeek's logs of two captures, uncompressed."""
     for name, capture in (
         ("old", "nanosecs_big_endian.pcap"),
         ("new", "one_tcp_stream_max_seq.pcap"),
@@ -105,14 +105,14 @@ def make_logs(folder: Path) -> None:
 
 
 def remove_logs(folder: Path) -> None:
-    """All but the log of the connections: other tables of Zeek go."""
+    """Removes all logs except that of the connections: other tables of Zeek disappear."""
     for log in (folder / "new").glob("*.log"):
         if log.stem != "conn":
             log.unlink()
 
 
 def copy(source: Path, place: str) -> Callable[[Path], None]:
-    """A step that brings a capture, as old as if nobody wrote to it any more."""
+    """Returns a step that copies a capture, with an old modification time."""
 
     def do(folder: Path) -> None:
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def copy(source: Path, place: str) -> Callable[[Path], None]:
 
 
 def capture_hour(number: int) -> Callable[[Path], None]:
-    """A step that brings a capture of a further hour to the folder that is watched."""
+    """Returns a step that adds another hour's capture to the watched folder."""
 
     def do(folder: Path) -> None:
         data = bytearray(OLD.read_bytes())
@@ -137,7 +137,7 @@ def capture_hour(number: int) -> Callable[[Path], None]:
 
 
 def shift_packets(data: bytearray, seconds: int) -> None:
-    """Makes the packets of a pcap that many seconds later."""
+    """Makes the packets of a pcap `seconds` later."""
     at = 24
     while at < len(data):
         time = int.from_bytes(data[at : at + 4], "little") + seconds
@@ -161,18 +161,18 @@ limits: {other_programs: 100%, cpu_pressure: 100%}
 
 
 def write_experiment(folder: Path) -> None:
-    """An experiment of two hosts whose run takes a second."""
+    """Writes an experiment of two hosts whose run takes a second."""
     (folder / "small.yaml").write_text(EXPERIMENT)
 
 
 def is_failed(folder: Path) -> bool:
-    """Whether the run is there, and its program failed."""
+    """Returns whether the run exists, and its program failed."""
     record = folder / "exp/runs/one/run.json"
     return record.exists() and json.loads(record.read_text())["status"] == "failed"
 
 
 def faults_of_run(folder: Path) -> list[str]:
-    """Reads manifests and captures of a published run; the first that cannot be read."""
+    """Reads manifests and captures of a published run; returns the first error."""
     run = folder / "exp/runs/one"
     if not run.exists():
         return []
@@ -194,7 +194,7 @@ RUNS_OF_PARTS = "runs exp/runs -o exp/tables/runs.parquet"
 
 
 def add_run(number: int) -> list[Step]:
-    """The steps to the tables of a further run."""
+    """Returns the steps that add tables of another run."""
     run = f"exp/runs/r{number}"
     return [copy(OLD, f"{run}/pc1.pcap"), f"ingest {run} -o exp/tables", RUNS_OF_PARTS]
 
@@ -205,7 +205,7 @@ SHOWN = (QUERY, "query run_table exp --format csv")
 
 
 def export(name: str, to: str, ending: str) -> Command:
-    """A run's messages in place of those of another; then once more elsewhere."""
+    """Exports a run's messages over those of another; then once more elsewhere."""
     words = f"export exp --run {{}} --to {to} --format json -o {{}}.{ending}"
     tables = [f"ingest {one} -o exp/tables --match" for one in ("old", "new")]
     return Command(

@@ -1,4 +1,4 @@
-"""The library that disturbs a call, and the file by which it is steered."""
+"""Builds the library that disturbs a call, and writes the file that controls it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ SOURCE = Path(__file__).parent / "fault.c"
 
 
 class Kind(enum.IntEnum):
-    """What happens at the call that is reached, as in fault.c."""
+    """What happens at the selected call, as in fault.c."""
 
     COUNT = 0
     KILL = 1
     KILL_GROUP = 2
     NO_SPACE = 3
     IO_ERROR = 4
-    #: No space there, nor at any later call that needs room.
+    #: No space at this call, nor at any later call that needs space.
     FULL = 5
 
     @property
     def label(self) -> str:
-        """As it is printed, and asked for."""
+        """The name in output and options."""
         return LABELS[self]
 
     @property
     def kills(self) -> bool:
-        """Whether the process is gone."""
+        """Whether the process is killed."""
         return self in {Kind.KILL, Kind.KILL_GROUP}
 
 
@@ -44,14 +44,14 @@ LABELS = {
 }
 #: Count, number of the call, kind, whether it was reached; the folder; the call.
 _LAYOUT = struct.Struct("=QQII1024s1024s")
-#: Of a series every so many are tried, too.
+#: In a series, every EVERY-th call is tried, too.
 EVERY = 20
-#: As in fault.c: calls whose names and paths are kept, as a digest each.
+#: As in fault.c: number of calls whose names and paths are kept, as digests.
 MOST_CALLS = 65_536
 
 
 class Control:
-    """Steers all processes that have `environment`."""
+    """Controls all processes that have `environment`."""
 
     def __init__(self, temporary: Path) -> None:
         library, path = temporary / "fault.so", temporary / "control"
@@ -63,20 +63,20 @@ class Control:
         self.environment = os.environ | {"LD_PRELOAD": str(library), "TRIALS_CONTROL": str(path)}
 
     def arm(self, folder: Path, kind: Kind = Kind.COUNT, at: int = 0) -> None:
-        """From now on, calls below `folder` count, and the one of number `at` is disturbed."""
+        """Counts calls below `folder` from now on, and disturbs call number `at`."""
         _LAYOUT.pack_into(self._shared, 0, 0, at, kind, 0, os.fsencode(folder), b"")
 
     def disarm(self) -> tuple[int, str]:
-        """The calls that were counted, and the one that was disturbed; empty if none was."""
+        """Returns the number of counted calls, and the disturbed one; empty if there was none."""
         count, _, _, is_hit, _, call = _LAYOUT.unpack_from(self._shared)
         self._shared[: _LAYOUT.size] = bytes(_LAYOUT.size)
         return count, os.fsdecode(call.partition(b"\0")[0]) if is_hit else ""
 
     def kill_points(self, count: int) -> list[int]:
-        """Numbers of the calls at which a kill may leave other files than at the call before.
+        """Returns the calls at which a kill may leave other files than at the previous call.
 
-        A kill within the writes of one file, or within the calls in one hidden folder, differs
-        only in what is not whole anyway. Of such a series these are the first, the last, and some
+        Kills within the writes of one file, or within the calls in one hidden folder, differ only
+        in incomplete files. From such a series this takes the first, the last, and some in
         between.
         """
         if count > MOST_CALLS:

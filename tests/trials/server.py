@@ -1,7 +1,7 @@
-"""Has flowsweep in memory and forks for every command, which makes a trial quick.
+"""Keeps flowsweep in memory and forks for every command, which makes a trial quick.
 
-Reads requests, a line of JSON each: `folder`, in which commands are started together, and
-`commands`, a list of their arguments. Answers with a list of exit code, stdout, stderr of each.
+Reads requests, one JSON line each: `folder`, where commands start together, and `commands`, a
+list of their arguments. Answers with a list of each one's exit code, stdout and stderr.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-#: Only what hangs takes longer.
+#: Only a hang takes longer.
 LIMIT_S = 120.0
 MODULES = (
     *("cli.parse", "cli.ingest", "cli.runs", "cli.report", "cli.query", "cli.zeek_logs"),
@@ -30,7 +30,7 @@ MODULES = (
 
 
 def start(words: list[str], folder: str, out: Path, err: Path) -> int:
-    """A process that does a command in a group of its own; its id."""
+    """Starts a command in its own process group; returns its process ID."""
     process = os.fork()
     if process:
         return process
@@ -45,7 +45,7 @@ def start(words: list[str], folder: str, out: Path, err: Path) -> int:
 
 
 def do_plainly(words: list[str]) -> NoReturn:
-    """Does a command in this process."""
+    """Runs a command in this process."""
     import_module("flowsweep.render.page")._build = build_plainly
     sys.argv = ["flowsweep", *words]
     import_module("flowsweep.cli").main()
@@ -53,13 +53,13 @@ def do_plainly(words: list[str]) -> NoReturn:
 
 
 def run_plainly(command: list[str], *, check: bool) -> subprocess.CompletedProcess[bytes]:
-    """What a command starts, such as the report of `watch`: in a process of its own, as always."""
+    """Runs a command's subprocess, such as the report of `watch`, in its own process."""
     python, _, _, *words = command
     return subprocess.run([python, __file__, *words], check=check)
 
 
 def build_plainly(warehouse: Any) -> Any:
-    """The page without its figures, which take most of a report's time and write nothing."""
+    """Returns the page without its figures, which take most of a report's time."""
     page, owned = import_module("flowsweep.render.page"), import_module("flowsweep.files.owned")
     warehouse.keep_facts()
     rows = warehouse.rows("totals").write_csv()
@@ -67,12 +67,12 @@ def build_plainly(warehouse: Any) -> Any:
 
 
 def wait(process: int, until: float) -> int | None:
-    """Its exit code, or the negative number of a signal; None where it hangs."""
+    """Returns the exit code, or the negative number of a signal; None if the process hangs."""
     pidfd = os.pidfd_open(process)
     ready, _, _ = select.select([pidfd], [], [], max(0, until - time.monotonic()))
     os.close(pidfd)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) if ready else None
-    # Also what it left running, such as a command of its own when it was killed.
+    # Also kills the subprocesses that a killed command left.
     with suppress(ProcessLookupError):
         os.killpg(process, signal.SIGKILL)
     if code is None:
@@ -81,7 +81,7 @@ def wait(process: int, until: float) -> int | None:
 
 
 def answer(request: dict) -> list[tuple[int | None, str, str]]:
-    """Does what is asked."""
+    """Executes a request."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [
             (Path(folder, f"{number}.out"), Path(folder, f"{number}.err"))

@@ -1,4 +1,4 @@
-"""What lies in a folder, as the commands left it and as a reader without locks finds it."""
+"""The content of a folder, as the commands left it and as a reader without locks sees it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pathlib import Path
 
 import duckdb
 
-#: Where commands put what they need for a moment.
+#: Temporary files of commands.
 TEMPORARY = "tmp"
-#: What is kept only to save time: its files have random names, and differ by what was kept before.
+#: A cache: its files have random names, and depend on earlier caches.
 FACTS = "facts"
-#: Names every run that has tables.
+#: Lists every run that has tables.
 LIST = "runs.parquet"
-#: Names that differ from writing to writing.
+#: Names that differ between writings.
 _RANDOM = re.compile(r"[0-9a-f]{16}")
 
-#: Of each path, with random parts as `*`: the digests of the files that have it.
+#: By path, with `*` for random parts: digests of the files with this path.
 State = dict[str, tuple[str, ...]]
-#: Of each table: its rows, and the sum of their hashes.
+#: By table: number of rows, and the sum of their hashes.
 Rows = dict[str, tuple[int, int]]
 
 
 def state_of(folder: Path) -> State:
-    """Every file, and every empty folder, below a folder; facts apart."""
+    """Returns every file and every empty folder below a folder, except facts."""
     found: dict[str, list[str]] = {}
     for path in sorted(folder.rglob("*")):
         if FACTS in path.parts:
@@ -40,7 +40,7 @@ def state_of(folder: Path) -> State:
 
 
 def orphans_of(folder: Path) -> list[str]:
-    """Files of facts that nothing names."""
+    """Returns files of facts that nothing refers to."""
     found = []
     for facts in folder.rglob(FACTS):
         known = [path.read_text() for path in facts.glob("parts.json")]
@@ -55,23 +55,23 @@ def orphans_of(folder: Path) -> list[str]:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a path is of something that is being written."""
+    """Returns whether a path is still being written."""
     parts = Path(name).parts
     return parts[0] == TEMPORARY or any(part.startswith(".") for part in parts)
 
 
 def without_bytes(state: State, names: set[str]) -> dict[str, object]:
-    """The state with only the number of files where bytes differ from writing to writing."""
+    """Returns the state, with only the number of files where bytes vary between writings."""
     return {name: len(found) if name in names else found for name, found in state.items()}
 
 
 def varying(one: State, other: State) -> set[str]:
-    """Paths of which two undisturbed writings have other bytes."""
+    """Returns paths whose bytes differ between two undisturbed writings."""
     return {name for name in one.keys() & other.keys() if one[name] != other[name]}
 
 
 def torn(folder: Path, seen: State, *known: State, vary: set[str]) -> list[str]:
-    """Files under a final name that no undisturbed writing left there."""
+    """Returns files with final names that no undisturbed writing left there."""
     found = []
     for name, digests in seen.items():
         if is_hidden(name) or name.endswith("/"):
@@ -87,7 +87,7 @@ def torn(folder: Path, seen: State, *known: State, vary: set[str]) -> list[str]:
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether a file of which the bytes are not known is whole."""
+    """Returns whether a file with unknown bytes is complete."""
     try:
         with duckdb.connect() as connection:
             if path.suffix == ".parquet":
@@ -105,9 +105,9 @@ def _is_readable(path: Path) -> bool:
 
 
 def rows_of(folder: Path) -> Rows | str:
-    """The rows of all tables by a reader that knows no locks; a text where it fails.
+    """Returns the rows of all tables for a reader without locks, or its error.
 
-    They are read as DuckDB reads `tables/**/*.parquet`, in folders with hidden names too.
+    Reads like DuckDB with `tables/**/*.parquet`, which includes hidden folders.
     """
     files: dict[str, list[str]] = {}
     for tables in (*folder.glob("tables"), *folder.glob("*/tables")):

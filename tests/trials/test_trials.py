@@ -1,4 +1,4 @@
-"""Killed, or refused a call, a command leaves what is whole, says why, and the next ones work.
+"""A command that is killed or fails at a call leaves complete files, and the next ones work.
 
 `make trials` tries every call, and the commands that take seconds.
 """
@@ -11,7 +11,7 @@ import pytest
 import trials
 from commands import COMMANDS
 
-#: Of each kind, and how often the command is not alone; fewer where the next ones take longer.
+#: Points of each kind, and number of concurrent trials; fewer if the next commands are slow.
 POINTS, FEWER = 3, 1
 
 

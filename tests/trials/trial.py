@@ -1,4 +1,4 @@
-"""One command, disturbed at one call, and what has to hold then."""
+"""One command, disturbed at one call, and the rules that must hold then."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from commands import Command, Step
 
 SERVER = Path(__file__).parent / "server.py"
-#: What an error never says to a person.
+#: Words that may not occur in an error.
 _UNFIT = re.compile(r"Traceback|panicked|a fault of flowsweep")
 
 
 class Ended(NamedTuple):
-    """How a command ended; `code` is None where it hung."""
+    """The end of a command; `code` is None if it hung."""
 
     code: int | None
     out: str
@@ -33,11 +33,11 @@ class Ended(NamedTuple):
 
 @dataclass
 class Trial:
-    """What was tried, and what did not hold: by the name of the rule, in words.
+    """One trial, and its faults by the name of the violated rule.
 
     Attributes:
-        kind: Of the disturbance, as it is printed.
-        call: The one that was disturbed; empty if the command did not get there.
+        kind: The disturbance, as printed.
+        call: The disturbed call; empty if the command did not reach it.
     """
 
     command: str
@@ -47,7 +47,7 @@ class Trial:
     faults: dict[str, list[str]] = field(default_factory=dict)
 
     def note(self, rule: str, *faults: str) -> None:
-        """Notes what did not hold."""
+        """Notes violations of a rule."""
         if faults:
             self.faults.setdefault(rule, []).extend(faults)
 
@@ -79,14 +79,14 @@ class Bench:
 
 
 class Subject:
-    """A command with what it does when nothing disturbs it.
+    """A command, and its results without a disturbance.
 
     Attributes:
         points: The calls that may be disturbed.
-        kill_points: Those of them at which a kill may leave other files than at the one before.
-        rows_before: What a plain reader finds before it.
-        rows_done: And behind it.
-        readings: What the reader of the command prints before it and behind it.
+        kill_points: The calls at which a kill may leave other files than at the previous one.
+        rows_before: The rows for a reader without locks before the command.
+        rows_done: The rows after it.
+        readings: The output of the command's reader before and after it.
     """
 
     def __init__(self, temporary: Path, command: Command) -> None:
@@ -96,7 +96,7 @@ class Subject:
         self._before = states.state_of(bench.folder)
         self.rows_before = states.rows_of(bench.folder)
         readers = [command.reader] if command.reader else []
-        # What a reader prints of the older writing; it may make files of its own.
+        # A reader of the older writing; it may create its own files.
         self.readings = {one.out for one in bench.run(*readers)}
         self.points, self._done, self.rows_done, self._after, self._printed = self._undisturbed()
         self.readings |= {one.out for one in bench.run(*readers)}
@@ -135,7 +135,7 @@ class Subject:
         return points, done, rows, states.state_of(self.bench.folder), printed
 
     def restore(self) -> None:
-        """Brings back what the command finds."""
+        """Restores the command's input."""
         folder = self.bench.folder
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self._saved, folder)
@@ -176,7 +176,7 @@ class Subject:
     def check_rows(
         self, trial: Trial, rule: str, rows: states.Rows | str, *, each: bool = False
     ) -> None:
-        """What a reader without locks found is of one writing; `each`: of each table by itself."""
+        """Checks that rows read without locks come from one writing; `each`: table by table."""
         known = (self.rows_before, self.rows_done)
         is_whole = rows in known
         if isinstance(rows, dict):
@@ -193,7 +193,7 @@ class Subject:
             trial.note(rule, self.mixed(rows))
 
     def mixed(self, rows: states.Rows | str) -> str:
-        """Says of each table whether its rows are the old ones, the new ones or neither."""
+        """Formats for each table whether its rows are the old ones, the new ones or neither."""
         if isinstance(rows, str):
             return rows
         words = []
@@ -205,7 +205,7 @@ class Subject:
         return ", ".join([*words, *(f"{name} lacks" for name in gone)])
 
     def _check_end(self, trial: Trial, ended: Ended, *, kills: bool) -> None:
-        """A command that fails says why, and one that is killed is gone."""
+        """Checks that a failed command gives a reason, and that a killed one is gone."""
         reason = f"exit code {ended.code}: {ended.err.strip()[-600:]}"
         if ended.code == -9 and kills:
             return
@@ -223,7 +223,7 @@ class Subject:
         trial.note("whole", *(f"exit code 0 without {name}" for name in lacking))
 
     def _is_helpful(self, message: str) -> bool:
-        """Whether it names what it is about, and what to do."""
+        """Returns whether the message names a path of the command, and a remedy."""
         places = {word.partition("/")[0] for word in self.command.words.split()[1:]}
         _, _, error = message.partition("error: ")
         names = [str(self.bench.folder), *places]
@@ -237,7 +237,7 @@ class Subject:
             trial.note("reader", f"rows of no writing:\n{ended.out}")
 
     def check_next(self, trial: Trial) -> None:
-        """The same command, and the next ones, as if nothing had happened."""
+        """Checks that the same command and the next ones work as usual."""
         words = [self.command.words, *self.command.after]
         ended = [self.bench.run(one)[0] for one in words]
         for one, end in zip(words, ended, strict=True):
@@ -256,5 +256,5 @@ class Subject:
 
 
 def _rows_in(rows: states.Rows, tables: set[str]) -> states.Rows:
-    """The rows of some tables."""
+    """Returns the rows of some tables."""
     return {table: found for table, found in rows.items() if table in tables}

@@ -1,7 +1,7 @@
 """Disturbs commands at their writes, renames, removals and syncs; prints what held.
 
-Of a series of writes of one file, or of calls in one hidden folder, the first and the last are
-killed.
+In a series of writes of one file, or of calls in one hidden folder, the first and the last calls
+are killed, and some in between.
 
 Example: tests/trials/trials.py --points 6 --command ingest --command runs
 """
@@ -25,7 +25,7 @@ from trial import Subject, Trial
 
 SHARED_MEMORY = "/dev/shm"
 SEED = 2006
-#: So often a command is not alone.
+#: Concurrent trials per command.
 TIMES = 10
 LINE = "{:<24} {:<12} {:>6} {:>6} {:>6}  {}"
 
@@ -39,7 +39,7 @@ class Row:
     points: int
     tried: int = 0
     held: int = 0
-    #: What did not hold: by its rule, the trials' calls and faults.
+    #: Violations, by rule: the trials' calls and faults.
     faults: dict[str, list[str]] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class Row:
         return LINE.format(self.command, self.kind, *counts, rules)
 
     def add(self, trial: Trial) -> None:
-        """Counts a trial; one that the command did not reach is none."""
+        """Counts a trial, unless the command did not reach its call."""
         if not trial.call:
             return
         self.tried += 1
@@ -59,7 +59,7 @@ class Row:
 
 
 def choose(points: Sequence[int], most: int | None, seed: str) -> Sequence[int]:
-    """All points, or so many in even steps from one that the seed draws."""
+    """Returns all points, or `most` in even steps from one that the seed draws."""
     if most is None or most >= len(points):
         return points
     step = len(points) / most
@@ -73,10 +73,10 @@ def rows_of(
     seed: int = SEED,
     kinds: list[str] | None = None,
 ) -> Iterator[Row]:
-    """A row for each command and kind."""
+    """Yields a row for each command and kind."""
     for command in commands:
-        # A sync that waits for a disk would be most of a trial's time. The hosts of a testbed have
-        # a folder of their own in the place of this one.
+        # A sync that waits for a disk would take most of a trial's time. The hosts of a testbed
+        # mount their own folder over this one.
         in_memory = not command.has_hosts and os.access(SHARED_MEMORY, os.W_OK)
         with tempfile.TemporaryDirectory(
             prefix="trials-", dir=SHARED_MEMORY if in_memory else None
@@ -100,7 +100,7 @@ def rows_of(
 
 
 def rows_beside(subject: Subject, times: int) -> Iterator[Row]:
-    """The rows of a command that is not alone."""
+    """Yields the rows of a command with a concurrent one."""
     for attempt in (beside.run_twice, beside.read_meanwhile):
         trials = [attempt(subject, number) for number in range(times)]
         row = Row(subject.command.name, trials[0].kind, times)
@@ -110,7 +110,7 @@ def rows_beside(subject: Subject, times: int) -> Iterator[Row]:
 
 
 def wanted(begins: list[str] | None) -> list[Command]:
-    """The commands whose names begin so; those that are not possible here are told and left out."""
+    """Returns the commands whose names begin so; reports and omits those impossible here."""
     found = [one for one in (*COMMANDS, agent.COMMAND) if one.name.startswith(tuple(begins or ""))]
     reason = agent.why_not() if any(one.has_hosts for one in found) else None
     for one in found:
@@ -120,7 +120,7 @@ def wanted(begins: list[str] | None) -> list[Command]:
 
 
 def main() -> int:
-    """The exit code is 1 where something did not hold."""
+    """Returns 1 if a rule was violated."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, help="So many of each; all otherwise.")
     parser.add_argument("--seed", type=int, default=SEED, help="Draws the points.")

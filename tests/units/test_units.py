@@ -1,4 +1,4 @@
-"""Quantities with units: read exactly, written so that they are read back."""
+"""Quantities with units: read exactly, and written so that reading gives them back."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# The subject here is the chain: a busy machine may make the emulator late.
+# These tests are about the chain: a busy machine may make the emulator late.
 TINY = """
 title: a tiny sweep
 sites:

@@ -1,4 +1,4 @@
-"""Experiments captured elsewhere: the demo kept in the repository, a person's own pcaps."""
+"""Experiments captured elsewhere: the demo in the repository, and a user's own pcaps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_own_pcaps_without_anything_else_give_a_report(root, snakemake, tmp_path
 
 
 def test_the_bytes_between_the_sites_are_those_of_the_senders_captures(captured_demo, command):
-    """To the byte, counted once more from the packets of the captures."""
+    """To the byte, counted again from the packets of the captures."""
     sites = {"pc1": "west", "pc2": "west", "pc3": "east", "pc4": "east"}
     expected = {}
     for record in sorted((captured_demo / "runs").glob("*/run.json")):
@@ -146,7 +146,7 @@ def test_axes_and_completion_by_hand_are_enough_for_a_sensitivity(
     rows = command("flowsweep", "query", "thresholds", results, "--format", "json")
     (row,) = (row for row in json.loads(rows.stdout) if row["level"] == 1.1)
     assert row["estimate"] == pytest.approx(expected, rel=5e-6)  # six digits
-    # One digit, as the tried values beside it lie a factor of four apart.
+    # One digit, because the tried values around it differ by a factor of four.
     beside = '<span class="interval">(between the tried 16.0 and 64.0; n = 1, no interval)'
     html = (results / "report.html").read_text()
     assert f"about <b>20\N{NO-BREAK SPACE}ms</b> {beside}" in html

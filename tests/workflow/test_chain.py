@@ -1,4 +1,4 @@
-"""From a running program to a report: what every link of the chain says must agree."""
+"""From a running program to a report: all links of the chain must agree."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def times_of(results: Path, pattern: str) -> dict[str, int]:
 
 
 def starts(results: Path) -> dict[str, str]:
-    """When each run was made; a run that is made again has another start."""
+    """Returns when each run was made; a repeated run has another start."""
     return {run: record["start"] for run, record in records(results).items()}
 
 
@@ -52,7 +52,7 @@ def test_every_run_of_the_plan_is_there_and_valid(swept):
 
 
 def test_the_scheduler_looks_for_work_only_where_something_has_changed(swept):
-    """What it does besides is taken from the emulated hosts."""
+    """Any more of its work would take CPU time from the emulated hosts."""
     log = (swept.parents[1] / "snakemake.log").read_text()
     selected = [int(count) for count in re.findall("^Selected jobs: ([0-9]+)", log, re.MULTILINE)]
     assert sum(selected) >= 10  # runs, their tables, the list of runs, the report
@@ -86,7 +86,7 @@ def test_the_bytes_of_the_flows_are_what_the_ranks_sent_plus_framing(swept, root
                 here, there = rank["host"], ranks[int(peer)]["host"]
                 if here == there:
                     continue  # not on the wire
-                # A SYN or FIN that was sent again is one repeated byte, and no payload.
+                # A repeated SYN or FIN is one repeated byte, and no payload.
                 again = "greatest(syn_packets - 1, 0) + greatest(fin_packets - 1, 0)"
                 [(found,)] = duckdb.sql(
                     f"select sum(payload_bytes - retransmitted_bytes + {again}) from {flows} "
@@ -95,7 +95,7 @@ def test_the_bytes_of_the_flows_are_what_the_ranks_sent_plus_framing(swept, root
                 ).fetchall()
                 assert found in framing.wire_payload_bytes(sent["messages"], sent["bytes"])
                 compared += 1
-    assert compared == 4 * 6  # runs; three slaves on other hosts, both ways
+    assert compared == 4 * 6  # runs; three slaves on other hosts, both directions
 
 
 def test_frames_sent_are_frames_delivered_and_dropped(swept):

@@ -1,4 +1,4 @@
-"""`--sdm apptainer`: the analysis runs in the image that is named, by a stand-in for Apptainer."""
+"""`--sdm apptainer`: the analysis runs in the named image, with a stand-in for Apptainer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# It runs the command here, and notes where it would have been run.
+# Runs the command here, and logs the image.
 APPTAINER = """#!/bin/bash
 if [ "$1" = --version ]; then echo "apptainer version 1.4.0"; exit; fi
 words=("$@")
@@ -20,7 +20,7 @@ exec "${words[@]:count - 3}"
 
 @pytest.fixture
 def analysed(root: Path, snakemake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Analyses a captured run by a workflow in containers; what was started in which image."""
+    """Analyses a captured run with a workflow in containers; returns which image ran what."""
     run = "nqueens-baseline-r1"
     (tmp_path / "mine" / "runs" / run).mkdir(parents=True)
     source = root / "workflows/experiments/captured/demo/runs" / run

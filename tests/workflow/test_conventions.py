@@ -1,4 +1,4 @@
-"""What users of Snakemake expect of any workflow."""
+"""Conventions that users of Snakemake expect of any workflow."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from .conftest import TINY
 
-#: Lints that stay, each with its reason.
+#: Accepted lints, each with its reason.
 EXCEPTIONS = {
-    # Rules call `flowsweep` of the environment that Snakemake itself runs in: one installation,
-    # whose version stands in the report.
+    # Rules call `flowsweep` from Snakemake's own environment: one installation, whose version is
+    # in the report.
     "Specify a conda environment or container for each rule.",
 }
 
@@ -112,7 +112,7 @@ def test_lint_finds_nothing_but_what_is_named_here(snakemake, one_run, tmp_path)
 
 
 def jobs(done) -> list[str]:
-    """What a dry run would do, by the names of jobs."""
+    """Returns the names of jobs that a dry run would start."""
     assert done.returncode == 0, collect_output(done)
     return sorted(
         match[1]

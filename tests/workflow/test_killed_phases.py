@@ -1,4 +1,4 @@
-"""A sweep that is killed in each of its phases goes on from there, and makes no run twice."""
+"""A sweep that is killed in any phase continues from there, and makes no run twice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .conftest import TINY
 from .test_chain import starts
 
 LIMIT_S = 300
-#: What lies in the folder of the results while a phase goes on.
+#: Files in the results folder that show a phase.
 PHASES = {
     "warm-up": "runs/.*-w1.flowsweep-run/new/*/*.pcap.zst*",
     "baseline": "runs/.*baseline-r*.flowsweep-run/new/*/*.pcap.zst*",
@@ -25,7 +25,7 @@ PHASES = {
 
 
 def phase_of(results: Path, known: set[str]) -> str | None:
-    """A phase that goes on, and is not known yet."""
+    """Returns the current phase, if it is not known yet."""
     for name, pattern in PHASES.items():
         if name not in known and next(results.glob(pattern), None) is not None:
             return name
@@ -63,7 +63,7 @@ def test_a_sweep_that_is_killed_in_each_phase(namespaces, root, command, tmp_pat
     assert "3 runs, 3 valid" in (results / "report.html").read_text()
     hidden = [*results.glob(".flowsweep-*"), *results.glob(".tables*"), *results.glob("runs/.*run")]
     assert [path.name for path in hidden if path.suffix != ".lock"] == []
-    # The facts that are kept are those of the tables.
+    # The kept facts are those of the tables.
     query = ["query", "totals", results, "--format", "csv"]
     kept = command("flowsweep", *query).stdout
     (results / "facts").rename(tmp_path / "facts")

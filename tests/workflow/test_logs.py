@@ -1,4 +1,4 @@
-"""Zeek's logs in an experiment's folder: every one of them counts."""
+"""Zeek's logs in an experiment's folder: all of them are used."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_log_that_changes_or_comes_makes_the_tables_anew(snakemake, tmp_path):
     assert made() == ["C1", "C2"]
     write(second, "C2-again")
     assert made() == ["C1", "C2-again"]
-    # As one that was copied with its date.
+    # Like a log that was copied with its date.
     third = write(logs / "conn.12:00:00-13:00:00.log", "C3")
     os.utime(third, (1e9, 1e9))
     assert made() == ["C1", "C2-again", "C3"]

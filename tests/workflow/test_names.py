@@ -1,4 +1,4 @@
-"""Two experiments of one name, and runs that an experiment no longer has: counted nowhere."""
+"""Two experiments of one name, and runs that an experiment no longer has, are not mixed."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def runs(root) -> Path:
 
 @pytest.fixture
 def recorded(runs, tmp_path):
-    """Makes FOLDER/mine of runs of the demo, under names of its own: {"try0": "nqueens-..."}."""
+    """Creates FOLDER/mine from runs of the demo, under new names: {"try0": "nqueens-..."}."""
 
     def make(folder: str, named: dict[str, str]) -> Path:
         experiment = tmp_path / folder / "mine"
         for run, original in named.items():
             (experiment / "runs" / run).mkdir(parents=True)
             for host in ("pc1", "pc3"):
-                # With the times of the originals: older than whatever was made of them.
+                # With the times of the originals, which are older than any output.
                 shutil.copy2(runs / original / f"{host}.pcap.zst", experiment / "runs" / run)
             record = {"axes": {"rtt": "1ms"}, "completion_s": 10.0}
             (experiment / "runs" / run / "run.json").write_text(json.dumps(record))
@@ -44,7 +44,7 @@ def recorded(runs, tmp_path):
 
 @pytest.fixture
 def answers(snakemake, tmp_path):
-    """Makes the tables in a folder: what queries say of results/mine, and what was printed."""
+    """Makes the tables in a folder; returns answers on results/mine, and the output."""
 
     def run(folder: str, experiment: Path) -> tuple[dict[str, str], str]:
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -67,13 +67,13 @@ def test_results_are_of_the_runs_alone_that_the_experiment_has(recorded, answers
     assert "results/mine held tables and report of ../a/mine/runs" in errors
     assert "made anew from ../b/mine/runs" in errors
     assert found == answers("alone", second)[0]
-    # The first one again: a run is gone, and of the other one a capture.
+    # The first one again: one run is gone, and one capture of the other.
     shutil.rmtree(first.parent / "runs/try1")
     (first.parent / "runs/try0/pc3.pcap.zst").unlink()
     found, errors = answers("here", first)
     assert found == answers("other", first)[0]
     assert "held tables and report of ../b/mine/runs" in errors
-    # Once more: there is nothing to speak of, and nothing to do.
+    # Once more: there is nothing to report or to do.
     tables = tmp_path / "here/results/mine/tables"
     before = {path: path.stat().st_mtime_ns for path in tables.rglob("*")}
     _, errors = answers("here", first)
@@ -108,7 +108,7 @@ def test_runs_are_not_made_among_those_of_another_experiment(snakemake, tmp_path
     results = tmp_path / "results/tiny"
     results_folder.mark_runs(experiments.load(first), results)
     mark = results / "runs" / results_folder.RUNS_MARK
-    mark.write_text("a/tiny.yaml\n")  # as seen from tmp_path, where the workflow is started
+    mark.write_text("a/tiny.yaml\n")  # relative to tmp_path, where the workflow is started
     second = planned(tmp_path / "b", TINY.replace("board: 8", "board: 9"))
     made = snakemake(tmp_path, second)
     assert made.returncode != 0
@@ -117,13 +117,13 @@ def test_runs_are_not_made_among_those_of_another_experiment(snakemake, tmp_path
     assert "runs of a/tiny.yaml" in output
     assert "mv results/tiny results/tiny-old" in output
     assert sorted(results.rglob("*")) == [results / "runs", mark]
-    # Its own file goes on there, edited as it may be.
+    # Its own file continues there, even after an edit.
     planned(tmp_path / "a", TINY.replace("repetitions: 1", "repetitions: 2"))
     assert snakemake(tmp_path, first, "--dry-run").returncode == 0
 
 
 def test_runs_are_those_of_the_tables_only_where_both_are_of_one_experiment(tmp_path, monkeypatch):
-    """Otherwise a remedy for the runs of the report would be applied to other runs."""
+    """Otherwise a remedy for the report's runs would be applied to other runs."""
     monkeypatch.chdir(tmp_path)
     results = Path("results/tiny")
     results.mkdir(parents=True)

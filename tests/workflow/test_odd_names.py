@@ -1,4 +1,4 @@
-"""Names of experiments, runs and hosts that mean something to a shell, Hive or Snakemake."""
+"""Names of experiments, runs and hosts that are special to a shell, Hive or Snakemake."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 
 from .conftest import TINY
 
-#: Of an experiment file, or of the folder of a captured experiment.
+#: The name of an experiment file, or of a captured experiment's folder.
 ODD = 'run=x [a]*? it\'s $(touch pwned); touch pwned # "&|<>`id`" ünï%2Fx'
-#: Of runs; each has one host called like it.
+#: Names of runs; each has one host with the same name.
 RUNS = ["plain", "x=y", "pct%2Fx", "a\\b", "[a]*", "-rf ünï", "$(touch pwned)'\""]
 
 
 @pytest.fixture
 def captured(root, tmp_path):
-    """Makes a captured experiment of this name, with these runs."""
+    """Creates a captured experiment of this name, with these runs."""
 
     def make(name: str, runs: list[str]) -> Path:
         capture = root / "workflows/experiments/captured/demo/runs/nqueens-baseline-r1/pc1.pcap.zst"

@@ -1,4 +1,4 @@
-"""A sweep that is refined: points are chosen while it runs, once, also where it was interrupted."""
+"""A sweep with refinement chooses points while it runs, only once, even after an interruption."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from .conftest import TINY
 
-# Messages to and fro take as long as the round-trip time, however busy the machine is.
+# Messages there and back take one RTT, however busy the machine is.
 REFINED = (
     TINY.replace("  rtt: [16ms]\n  rate: [2Mbit/s]\n", "  rtt: [64ms]\n")
     .replace("west: [pc1, pc2]", "west: [pc1]")
@@ -56,9 +56,9 @@ def test_passes_narrow_the_bracket_and_what_was_chosen_stays(snakemake, command,
     assert asked == {"1ms", "64ms", *points}
     shown = command("flowsweep", "query", "thresholds", results, "--format", "json")
     brackets = [row["harder"] / row["easier"] for row in json.loads(shown.stdout)]
-    # The factor of 64 has been halved twice in its logarithm.
+    # The factor of 64 has been halved twice on a logarithmic scale.
     assert min(brackets) < 3
-    # A run that is made anew does not choose other points, nor is another run made again.
+    # A repeated run changes no choice of points, and causes no other repetition.
     kept = {path: path.read_bytes() for path in results.glob("runs/*/run.json")}
     lost = [results / f"runs/pingpong-rtt_{rtt}-r1" for rtt in ("64ms", points[-1])]
     for folder in lost:

@@ -1,4 +1,4 @@
-"""Logs as others wrote, named, sent or cut them: each becomes a table, or is told."""
+"""Logs that others wrote, renamed, sent or truncated: each becomes a table, or is reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONN = {
 
 
 def log(path: str = "conn", uid: str = "C1") -> str:
-    """A log in TSV with one connection."""
+    """Returns a TSV log with one connection."""
     kinds, values = zip(*CONN.values(), strict=True)
     lines = (("#path", path), ("#fields", *CONN), ("#types", *kinds), values)
     text = "".join("\t".join(words) + "\n" for words in lines)
@@ -38,7 +38,7 @@ def flowsweep(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def ingested(folder: Path, logs: dict[str, str | bytes]) -> Path:
-    """The tables of a run r1 of host pc1 with these logs."""
+    """Creates a run r1 of host pc1 with these logs; returns its tables."""
     host = folder / "runs/r1/pc1"
     host.mkdir(parents=True)
     for name, data in logs.items():
@@ -265,7 +265,7 @@ def test_headers_that_say_the_same_cost_no_more_than_their_bytes(tmp_path: Path)
     start = time.process_time()
     done, rows = converted(tmp_path / "x.log", BLOCK + "1\tx\n#close\t2\n" * 70_000)
     assert (done.rows, rows.height) == (70_000, 70_000)
-    assert time.process_time() - start < 10  # it took minutes
+    assert time.process_time() - start < 10  # a slow reader takes minutes
 
 
 def test_lines_between_headers_have_their_numbers(tmp_path: Path) -> None:

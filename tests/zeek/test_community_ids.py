@@ -1,4 +1,4 @@
-"""Community IDs of ends, against published ones."""
+"""Community IDs of endpoints, compared with published ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flowsweep.warehouse import reports_folder
 
 MODEL = "models/community_ids.sql"
 
-#: Ends with their IDs, as the specification's own programs print them.
+#: Endpoints with IDs, as printed by the specification's own programs.
 PUBLISHED = [
     ("tcp", "128.232.110.120 34855", "66.35.250.204 80", "1:LQU9qZlK+B5F3KDmev6m5PMibrg="),
     ("udp", "192.168.1.52 54585", "8.8.8.8 53", "1:d/FP5EW3wiY1vCndhwleRRKHowQ="),

@@ -1,4 +1,4 @@
-"""Zeek as the engine of flows: the program, its faults, and the tables of our script's logs."""
+"""Zeek as the flow engine: the program, its failures, and tables from our script's logs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(path: Path, *rows: dict[str, object]) -> None:
 
 
 def frame(source: bytes, target: bytes, seq: int, flags: int, payload: int) -> bytes:
-    """A TCP segment in an Ethernet frame; ports 4000 and 80, checksums left out."""
+    """Returns an Ethernet frame with a TCP segment; ports 4000 and 80, no checksums."""
     ports = (4000, 80) if source == A else (80, 4000)
     tcp = struct.pack("!HHIIBBHHH", *ports, seq, 1, 5 << 4, flags, 500, 0, 0)
     ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 40 + payload, 1, 0x4000, 64, 6, 0, source, target)
@@ -42,7 +42,7 @@ def frame(source: bytes, target: bytes, seq: int, flags: int, payload: int) -> b
 
 
 def capture(path: Path, snaplen: int = 128) -> Path:
-    """A connection of ten packets 7 ms apart; the longer ones are cut."""
+    """Writes a connection of ten packets 7 ms apart; longer ones are truncated."""
     steps = [(A, 0, 2, 0), (B, 0, 18, 0), (A, 1, 16, 0), (A, 1, 24, 300), (B, 1, 24, 1000),
              (A, 301, 24, 20), (B, 1001, 16, 0), (A, 321, 17, 0), (B, 1001, 17, 0),
              (A, 322, 16, 0)]  # fmt: skip
@@ -149,7 +149,7 @@ def test_rotated_parts_go_to_zeek_as_one_capture(
 def test_rotated_parts_go_to_zeek_in_the_order_of_their_packets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]
 ) -> None:
-    """Names need not tell it: a ring begins again at its first file."""
+    """File names may not show the order: a ring begins again at its first file."""
     monkeypatch.setenv(program.COMMAND, f"sh -c 'cat >{tmp_path}/fed; exit 3'")
     whole = capture(tmp_path / "whole.pcap").read_bytes()
     middle = len(HEADER) + 16 + struct.unpack_from("<I", whole, len(HEADER) + 8)[0]

@@ -1,4 +1,4 @@
-"""Flows from Zeek's conn.log, beside ours of the same capture."""
+"""Flows from Zeek's conn.log, compared with ours from the same capture."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from flowsweep.zeek import tables
 
 KEY = ["protocol", "src_ip", "src_port", "dst_ip", "dst_port"]
 SUMS = ["packets", "ip_bytes"]
-#: Captures of fragments, which Zeek counts as the packets that they are parts of, or leaves out;
-#: of ends that one of the two does not see in tunnels; and of ports of one address at two times.
+#: Captures of fragments, which Zeek counts as whole packets, or leaves out; of tunnels whose
+#: inner endpoints only one of the two sees; and of ports of one address at two times.
 APART = ("frag", "defrag", "reasm", "vxlan", "geneve", "teredo", "rtmp", "arkime_synthetic",
          "cisco-fabric-path", "vntag", "ip6_esp", "ipv6_options", "l7fuzzing", "test2.rewrite_seed",
          "data2", "nb6-http", "6syns", "long_rtt", "pcap_v2.2", "bug7")  # fmt: skip
@@ -61,7 +61,7 @@ def test_a_connection_becomes_the_flows_that_sent_packets(tmp_path: Path) -> Non
 
 
 def test_payload_that_no_packet_could_carry_is_unknown(tmp_path: Path) -> None:
-    """Zeek counts bytes of TCP by sequence numbers, which a stray RST has made up."""
+    """Zeek counts TCP bytes by sequence numbers, and a stray RST may have any number."""
     reset = CONN | {"conn_state": "RSTOS0", "history": "SR", "orig_bytes": 4_294_967_000}
     missed = CONN | {"id.orig_p": 1, "resp_bytes": 1_176, "missed_bytes": 1_000}
     file = write(tmp_path / "conn.log", reset, missed)
@@ -91,12 +91,12 @@ def test_show_tells_of_a_log(tmp_path: Path) -> None:
     assert shown[0]["counts"]["conn_state"] == {"SF": 1}
     (most, least) = shown[0]["largest"]
     assert (most["payload_bytes"], least["payload_bytes"]) == (20, 10)
-    # The time of the log lasts to the end of the connection.
+    # The log's time covers the connection to its end.
     assert shown[0]["span_s"] == most["duration_ns"] / 1e9 > 0
 
 
 def test_zeek_and_the_native_parser_count_the_same(tmp_path: Path) -> None:
-    """Where a flow is one for both, packets and bytes are the same, to the last."""
+    """If both see one flow, packets and bytes are exactly equal."""
     compared = 0
     for log in sorted(ZEEK_LOGS.rglob("conn.log.gz")):
         capture = PCAPS / log.parent.relative_to(ZEEK_LOGS)
@@ -105,7 +105,7 @@ def test_zeek_and_the_native_parser_count_the_same(tmp_path: Path) -> None:
         paths = {name: tmp_path / f"{name}.parquet" for name in tables.FILLED}
         tables.write([log], paths)
         zeek = pl.read_parquet(paths["flows"]).group_by(KEY).agg(pl.sum(*SUMS))
-        # Zeek knows ports of TCP and UDP alone.
+        # Zeek has ports for TCP and UDP only.
         ports = [pl.when(pl.col("protocol").is_in(["tcp", "udp"])).then(pl.col(name)).alias(name)
                  for name in ("src_port", "dst_port")]  # fmt: skip
         native = pl.DataFrame(flowsweep.read_flows(capture)).with_columns(ports)

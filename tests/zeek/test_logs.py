@@ -1,4 +1,4 @@
-"""Zeek's logs to tables: types by the header or by the values, nothing lost without a word."""
+"""From Zeek's logs to tables: types from header or values, and no silent loss."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ALL = {
 
 
 def log(path: str = "all", rows: int = 1, columns: dict[str, tuple[str, str]] = ALL) -> str:
-    """A log in TSV as Zeek writes it."""
+    """Returns a TSV log as Zeek writes it."""
     fields, types = "\t".join(columns), "\t".join(kind for kind, _ in columns.values())
     line = "\t".join(value for _, value in columns.values())
     head = HEADER.format(path=path, fields=fields, types=types)
@@ -180,7 +180,7 @@ def test_logs_with_other_columns_become_one_table(tmp_path: Path) -> None:
     one = {"ts": ("time", "1.000000"), "uid": ("string", "C1"), "n": ("count", "1")}
     two = {"uid": ("string", "C2"), "ts": ("time", "2.000000"), "n": ("double", "2.5"),
            "more": ("set[string]", "a,b")}  # fmt: skip
-    # A joined log has several headers.
+    # A concatenated log has several headers.
     (tmp_path / "x.1.log").write_text(log("x", 2, one) + log("x", 1, two))
     (tmp_path / "x.2.log").write_text(log("x", 1, one))
     assert run(tmp_path, "-o", tmp_path / "out").returncode == 0
@@ -303,7 +303,7 @@ def test_every_line_that_zeek_wrote_is_a_row(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_the_systems_error(tmp_path):
-    """Where Polars, which writes the table, has one of its own without the file's name."""
+    """Polars, which writes the table, would report its own error without the file's name."""
     path = tmp_path / "all.log"
     path.write_text(log())
     with pytest.raises(OSError, match="No space left on device"):

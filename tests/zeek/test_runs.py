@@ -1,4 +1,4 @@
-"""An experiment of Zeek's logs alone, and of captures with logs beside them."""
+"""An experiment of Zeek's logs alone, and of captures with logs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONN = {
 }  # fmt: skip
 HTTP = {"ts": 1.6, "uid": "C1", "method": "GET", "uri": "/a"}
 
-#: Classes of differences that only captures of the larger set have.
+#: Classes of differences that occur only in the larger set of captures.
 LARGER = [
     ("blitz-tcptrace/long_rtt.dmp.gz", {"packets, beyond the frame": 1}),
     ("blitz-tcptrace/pcap_v2.2.dmp.gz", {"packets, cut": 2}),
@@ -55,7 +55,7 @@ def write(path: Path, *rows: dict[str, object]) -> None:
 
 
 def notebook_cell(word: str) -> list[str]:
-    """The lines of the cell of 04-your-own-question.ipynb that has this word."""
+    """Returns the lines of the cell in 04-your-own-question.ipynb that contains this word."""
     notebook = json.loads(
         (Path(__file__).parents[2] / "notebooks/04-your-own-question.ipynb").read_text()
     )
@@ -181,7 +181,7 @@ def test_a_log_with_community_ids_has_those_of_our_ends(tmp_path: Path) -> None:
 
 
 def differences(tmp_path: Path, capture: str) -> dict[str, int]:
-    """Classes of `agreement` of one shared capture and Zeek's log of it."""
+    """Returns the classes of `agreement` between a shared capture and Zeek's log of it."""
     run = tmp_path / "runs/r1"
     run.mkdir(parents=True)
     shutil.copy(PCAPS / capture, run / "pc1.pcap")
@@ -209,7 +209,7 @@ def test_each_difference_has_its_class(
 
 
 def test_every_class_says_where_it_comes_from(tmp_path: Path) -> None:
-    """Over all captures that have Zeek's logs: no difference is left with a general reason."""
+    """Over all captures with Zeek's logs: every difference has a specific reason."""
     for number, log in enumerate(sorted(ZEEK_LOGS.rglob("conn.log.gz"))):
         run = tmp_path / f"runs/r{number:03}"
         run.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Values of Zeek's logs against a second reading, in plain Python, by the rules of its writer."""
+"""Values of Zeek's logs compared with a second reader, plain Python by its writer's rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def value(text: str, kind: str, unset: str = "-") -> object:
-    """One value as Zeek wrote it; no value is longer than its line."""
+    """Returns one value as Zeek wrote it; no value is longer than its line."""
     if text == unset:
         return None
     container = re.fullmatch(r"(?:set|vector)\[(.*)\]", kind)
@@ -42,11 +42,11 @@ def value(text: str, kind: str, unset: str = "-") -> object:
     try:
         return octets.decode()
     except UnicodeDecodeError:
-        return text  # no text: its escapes stay
+        return text  # not valid text: its escapes stay
 
 
 def reading(path: Path) -> list[dict[str, object]]:
-    """All rows of a log."""
+    """Returns all rows of a log."""
     rows, fields, types = [], [], []
     for line in gzip.decompress(path.read_bytes()).decode().rstrip("\n").split("\n"):
         name, *values = line.split("\t")
