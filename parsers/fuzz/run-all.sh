@@ -1,13 +1,13 @@
 #!/bin/sh
-# Runs every fuzz target for SECONDS, two at a time, at the lowest priority; then one line for each:
+# Runs every fuzz target for SECONDS, two at a time, at the lowest priority; then prints one line for each:
 #
 #   parsers/fuzz/run-all.sh SECONDS [TARGET...]
 #
-# Wants cargo-fuzz in PATH. FUZZ_TOOLCHAIN names a toolchain (default: nightly if there is one, else the default
-# one with RUSTC_BOOTSTRAP=1), FUZZ_SANITIZER a sanitizer (address, none), FUZZ_FOLDER where the build, the
-# corpus and what was found go, FUZZ_TIMEOUT after how many seconds an input is a hang: 20, of a clock and not of
-# the processor, are too few on a machine that is busy otherwise. The small captures of tests/data, or of the set in
-# FLOWSWEEP_PCAPS, are seeds of `capture` for this run.
+# Needs cargo-fuzz in PATH. FUZZ_TOOLCHAIN names a toolchain (default: nightly if there is one, else the default one
+# with RUSTC_BOOTSTRAP=1), FUZZ_SANITIZER a sanitizer (address, none), FUZZ_FOLDER the place for the build, the corpus
+# and the findings. FUZZ_TIMEOUT is the wall-clock time in seconds after which an input is a hang: the default of 20 is
+# too short on a busy machine. The small captures of tests/data, or of the set in FLOWSWEEP_PCAPS, are seeds of
+# `capture` for this run.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?usage: run-all.sh SECONDS [TARGET...]}
@@ -34,8 +34,8 @@ prepare() { # TARGET: the folders it works in
     fi
 }
 
-# The parser stays below 300 MB; the sanitizer takes several times what a program takes. libFuzzer ends at
-# what it finds: it starts again until the time is over.
+# The parser stays below 300 MB; the sanitizer needs several times the program's memory. libFuzzer ends at a finding,
+# so it is started again until the time is over.
 run() { # TARGET
     end=$(($(date +%s) + seconds))
     : >"$folder/found/$1.log"
@@ -67,7 +67,7 @@ printf '%-12s %12s %8s %8s %8s %8s %8s\n' target executions inputs crashes hangs
 status=0
 for target in $targets; do
     log=$folder/found/$target.log
-    stat() { # NAME COMMAND: the numbers behind stat::NAME, one of each start, as one number
+    stat() { # NAME COMMAND: combines the numbers after stat::NAME, one from each start
         sed -n "s/^stat::$1: *\([0-9]*\)$/\1/p" "$log" | awk "{ $2 } END { print value + 0 }"
     }
     count() { find "$folder/found/$target" -name "$1-*" -newer "$folder/started" | wc -l; }

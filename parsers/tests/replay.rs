@@ -1,6 +1,6 @@
-//! Every input that the fuzzer keeps, and every one that it once failed on, by the fuzzer's own entry points.
+//! Runs every kept fuzzer input, and every input that once failed, through the fuzzer's own entry points.
 //!
-//! The fuzzer is a workspace of its own (`parsers/fuzz`), which an ordinary test run does not build.
+//! The fuzzer is a separate workspace (`parsers/fuzz`), which an ordinary test run does not build.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::fs;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 #[path = "../fuzz/src/lib.rs"]
 mod entries;
 
-/// An input takes milliseconds; so long that a busy machine does not matter, and a hang does.
+/// An input takes milliseconds: a busy machine stays below this limit, and a hang does not.
 const HANG: Duration = Duration::from_secs(60);
 
 #[test]
@@ -38,7 +38,7 @@ fn kept_inputs_and_regressions_pass() {
             }
         }
     }
-    // The bound of the parser, and what this test holds itself.
+    // The parser's limit, plus the inputs and tables of this test.
     let peak = peak_mb();
     assert!(peak.is_none_or(|peak| peak < 400), "{peak:?} MB");
     assert!(count > 60, "only {count} inputs in {}", folder.display());
@@ -50,7 +50,7 @@ fn kept_inputs_and_regressions_pass() {
     );
 }
 
-/// Most memory that this process has had, where the system tells.
+/// The peak memory of this process, if the system reports it.
 fn peak_mb() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

@@ -1,6 +1,6 @@
-//! Conversations of TCP, for the entry `tcp`.
+//! TCP conversations for the entry `tcp`.
 
-/// One segment of a conversation: control, flags, step of the numbers, payload, window.
+/// One segment of a conversation: control, flags, relative numbers, payload, window.
 type Step = (u8, u8, i16, i16, u16, u16);
 
 pub fn conversations() -> Vec<(&'static str, Vec<u8>)> {
@@ -71,7 +71,7 @@ fn fields(options: u8, isn: u32, steps: &[Step]) -> Vec<u8> {
         if control & 128 == 0 {
             fields.push(130);
         } else {
-            // Soon one behind the other.
+            // In quick succession.
             fields.extend([70, 20]);
         }
         if control & 16 != 0 || flags & 2 != 0 {

@@ -5,7 +5,7 @@ use flowsweep_parsers_fuzz::frames::LINK_TYPES;
 use crate::Named;
 use crate::packets::{ethernet, ip4, segment, udp};
 
-/// Fields of the entry `frames`: each frame twice, one microsecond apart.
+/// Returns fields of the entry `frames`: each frame twice, one microsecond apart.
 fn frame_fields(link_type: u16, frames: &[Vec<u8>]) -> Vec<u8> {
     let index = LINK_TYPES.iter().position(|&known| known == link_type);
     let mut fields = vec![index.unwrap_or_default() as u8, 0x0f];
@@ -104,7 +104,7 @@ pub fn frames() -> Named {
         )],
     );
     add("teredo", 101, &[udp(3544, &v6)]);
-    // RDMA: base header, what is behind it, data, CRC.
+    // RDMA: base header, further headers, data, CRC.
     let rdma = |opcode, number, behind: &[u8]| {
         let header = [opcode, 0, 255, 255, 0, 0, 0, 17, 0, 0, 0, number];
         udp(4791, &[&header, behind, &[0; 4]].concat())

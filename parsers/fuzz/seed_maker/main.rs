@@ -1,6 +1,6 @@
-//! Writes small inputs for every entry point, by hand and without any recording: where fuzzing begins.
+//! Writes small hand-made inputs for every entry point, from which fuzzing starts; none is a recording.
 //!
-//! `cargo run --example seeds -- FOLDER` gives `FOLDER/<entry>/<name>`.
+//! `cargo run --example seeds -- FOLDER` writes `FOLDER/<entry>/<name>`.
 
 mod conversations;
 mod frames;
@@ -81,7 +81,7 @@ fn captures() -> Named {
     named
 }
 
-/// Fields of the entry `pcapng`: two interfaces with options, one packet block of each kind, counters.
+/// Returns fields of the entry `pcapng`: two interfaces with options, one packet block of each kind, counters.
 fn pcapng() -> Vec<u8> {
     let frame = segment(false, 0, 16, 1);
     let length = frame.len() as u8;

@@ -1,8 +1,8 @@
-//! Packets that several entries begin with.
+//! Packets for several entries.
 
 use flowsweep_parsers_fuzz::tcp::{header, ip};
 
-/// A TCP segment over IPv4 or IPv6.
+/// Returns a TCP segment over IPv4 or IPv6.
 pub fn segment(v6: bool, side: usize, flags: u8, seq: u32) -> Vec<u8> {
     ip(
         v6,
@@ -12,7 +12,7 @@ pub fn segment(v6: bool, side: usize, flags: u8, seq: u32) -> Vec<u8> {
     )
 }
 
-/// An IPv4 packet of any protocol.
+/// Returns an IPv4 packet of any protocol.
 pub fn ip4(protocol: u8, content: &[u8]) -> Vec<u8> {
     let mut packet = ip(false, 0, content, 0);
     packet[9] = protocol;

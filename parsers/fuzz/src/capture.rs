@@ -4,7 +4,7 @@ use super::checks::checked_with;
 
 /// The entry point.
 pub fn enter(bytes: &[u8]) {
-    // Now and then with threads: they cost more than such a file.
+    // Threads only sometimes, because they cost more than such a file.
     let threads = if bytes.len() % 8 == 7 { 2 } else { 1 };
     checked_with(&[bytes], threads, bytes.len() % 4 == 3);
 }

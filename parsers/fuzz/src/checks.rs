@@ -1,4 +1,4 @@
-//! What must hold of the tables of any capture.
+//! Checks that hold for the tables of any capture.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use flowsweep_parsers::{Summary, Table};
 
 use super::tables::{Tables, parse};
 
-/// Columns of numbers that may lie below 0.
+/// Number columns that may be negative.
 const SIGNED: [&str; 2] = ["gap_ns", "interface"];
-/// The times that tables may have: 1678-01-01, and before 2262-01-01, in ns.
+/// The range of times in tables, in ns: from 1678-01-01, and before 2262-01-01.
 const TIMES: std::ops::Range<i64> = -9_214_560_000_000_000_000..9_214_646_400_000_000_000;
 
-/// Connection and direction, and what is counted there.
+/// By connection and direction: three sums.
 type Flows = BTreeMap<(i64, String), [i128; 3]>;
 
-/// Parses `files` with one thread, and where `threads` asks for more with those too; checks the tables.
-/// Returns `None` where the parser refuses the files.
+/// Parses `files` with one thread and, if `threads` is greater, also with that many; checks the tables.
+/// Returns `None` if the parser refuses the files.
 pub fn checked(files: &[&[u8]], threads: usize) -> Option<(Tables, Summary)> {
     checked_with(files, threads, false)
 }
 
-/// The same; `verify`: also checksums.
+/// Does the same; `verify` also verifies checksums.
 pub fn checked_with(files: &[&[u8]], threads: usize, verify: bool) -> Option<(Tables, Summary)> {
     let once = parse(files, 1, verify);
     if threads > 1 {
@@ -72,7 +72,7 @@ fn totals(tables: &Tables, summary: &Summary) {
     let last = tables.known("flows", "connection").into_iter().max();
     assert_eq!(last.map_or(0, |last| last as u64 + 1), summary.connections);
     let mut numbers = tables.known("packets", "packet");
-    numbers.sort_unstable(); // rows are in the order of time
+    numbers.sort_unstable(); // rows are in time order
     assert!(numbers.into_iter().eq(1..=summary.packets as i64));
 }
 
@@ -97,7 +97,7 @@ fn no_negative_values(tables: &Tables) {
     }
 }
 
-/// Whatever clocks say. Bins begin up to their length before a time.
+/// Holds for any clock. Bins are excluded: they begin up to their length before a time.
 fn no_odd_times(tables: &Tables) {
     for (table, columns) in [
         ("captures", ["first_time", "last_time"]),
@@ -124,7 +124,7 @@ fn by_flow(tables: &Tables, table: &str, columns: [&str; 3]) -> Flows {
         };
         let sum = sums.entry((connection, direction)).or_default();
         for (sum, values) in sum.iter_mut().zip(&values) {
-            // A column that is not there counts rows.
+            // A missing column counts rows.
             *sum += values
                 .get(row)
                 .map_or(1, |value| i128::from(value.unwrap_or_default()));
@@ -205,7 +205,7 @@ fn round_trips(tables: &Tables) {
     }
 }
 
-/// The five kinds of time of a direction are parts of its connection's time.
+/// The five limit times of a direction are parts of its connection's duration.
 fn limits(tables: &Tables) {
     if tables.sum("flows", "time_regressions") > 0 || tables.sum("captures", "time_regressions") > 0
     {

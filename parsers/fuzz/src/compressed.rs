@@ -1,6 +1,6 @@
-//! Compressed streams: whole, in several parts, damaged, cut; and any bytes behind each kind's magic.
+//! Compressed streams: whole, in several parts, damaged, truncated; and any bytes after each kind's magic.
 //!
-//! Fields: kind, how, then the stream's bytes; or repeats, damage (place and bits), and a frame.
+//! Fields: kind, mode, then the stream's bytes; or repeats, damage (offset and bits), and a frame.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use super::checks::checked;
 use super::fields::Fields;
 use super::files::{START_NS, pcap};
 
-/// First bytes of each kind, as far as they never differ.
+/// The constant first bytes of each kind.
 pub const MAGICS: [&[u8]; 5] = [
     &[0x1f, 0x8b, 8],
     &[0x28, 0xb5, 0x2f, 0xfd],
@@ -18,11 +18,11 @@ pub const MAGICS: [&[u8]; 5] = [
     b"BZh9",
     &[0xfd, b'7', b'z', b'X', b'Z', 0],
 ];
-/// Plain bytes of a stream that is compressed here: enough that the parser reads several windows of it.
+/// Uncompressed bytes of a stream that is packed here: enough for several windows of the parser.
 const MOST_PLAIN: usize = 6 << 20;
-/// Packets of such a stream: more take seconds with a sanitizer.
+/// Packets of such a stream: more would take seconds with a sanitizer.
 const MOST_PACKETS: usize = 4096;
-/// Packets of most streams: what the decompressors meet in long ones, they meet in these many times as often.
+/// Packets of most streams: decompressors reach the same code as with long ones, but many times as often.
 const USUAL_PACKETS: usize = 64;
 
 /// The entry point.
@@ -67,7 +67,7 @@ pub fn enter(bytes: &[u8]) {
     checked(&[&packed], 1);
 }
 
-/// `plain` as one stream of a kind, in the order of [`MAGICS`].
+/// Packs `plain` as one stream of a kind, in the order of [`MAGICS`].
 pub fn pack(kind: usize, plain: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let done = match kind {

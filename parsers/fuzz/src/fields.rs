@@ -1,15 +1,15 @@
-//! Fields from the front of a fuzzer's bytes. Where they end everything is 0: any bytes have a meaning.
+//! Fields from the front of a fuzzer's bytes. After the end everything is 0, so any bytes have a meaning.
 
-/// What is left of the bytes.
+/// The remaining bytes.
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Whether anything is left.
+    /// Returns whether any byte is left.
     pub fn more(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// The next `count` bytes, or as many as there are.
+    /// Takes the next `count` bytes, or as many as there are.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;
@@ -23,32 +23,32 @@ impl<'a> Fields<'a> {
         value
     }
 
-    /// One byte.
+    /// Takes one byte.
     pub fn u8(&mut self) -> u8 {
         self.array::<1>()[0]
     }
 
-    /// Two bytes.
+    /// Takes two bytes.
     pub fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.array())
     }
 
-    /// Two bytes with a sign.
+    /// Takes two bytes as a signed number.
     pub fn i16(&mut self) -> i16 {
         i16::from_le_bytes(self.array())
     }
 
-    /// Four bytes.
+    /// Takes four bytes.
     pub fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.array())
     }
 
-    /// Eight bytes.
+    /// Takes eight bytes.
     pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.array())
     }
 
-    /// One byte as a step of time in nanoseconds, from 0 to half a minute; the last four values are steps back
+    /// Takes one byte as a time step in nanoseconds, from 0 to half a minute; the last four values are steps back
     /// and very long ones.
     pub fn step_ns(&mut self) -> i64 {
         match self.u8() {

@@ -1,12 +1,12 @@
-//! Records to whole files of the container formats.
+//! Writes records as files of the container formats.
 
-/// Where the captures begin in time, in nanoseconds since 1970.
+/// Start time of the captures, in nanoseconds since 1970.
 pub const START_NS: i64 = 1_700_000_000_000_000_000;
 
-/// One record: time in nanoseconds, length on the wire, captured bytes.
+/// One record: time in nanoseconds, wire length, captured bytes.
 pub type Record = (i64, u32, Vec<u8>);
 
-/// A little-endian nanosecond pcap.
+/// Returns a little-endian nanosecond pcap.
 pub fn pcap(link_type: u16, records: &[Record]) -> Vec<u8> {
     let mut file = vec![0x4d, 0x3c, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     file.extend(0x0004_0000_u32.to_le_bytes());
@@ -31,7 +31,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Two bytes in the file's order.
+    /// Writes two bytes in the file's order.
     pub fn u16(&self, value: u16) -> [u8; 2] {
         if self.big {
             value.to_be_bytes()
@@ -40,7 +40,7 @@ impl Blocks {
         }
     }
 
-    /// Four bytes in the file's order.
+    /// Writes four bytes in the file's order.
     pub fn u32(&self, value: u32) -> [u8; 4] {
         if self.big {
             value.to_be_bytes()
@@ -49,7 +49,7 @@ impl Blocks {
         }
     }
 
-    /// One option, padded to four bytes.
+    /// Writes one option, padded to four bytes.
     pub fn option(&self, code: u16, value: &[u8]) -> Vec<u8> {
         let mut option = [self.u16(code), self.u16(value.len() as u16)].concat();
         option.extend(value);
@@ -57,7 +57,7 @@ impl Blocks {
         option
     }
 
-    /// A block; `lie` is added to the length at its start.
+    /// Writes a block; `lie` is added to the length at its start.
     pub fn block(&mut self, kind: u32, body: &[u8], lie: u32) {
         let padded = body.len().next_multiple_of(4);
         let length = padded as u32 + 12;
@@ -68,7 +68,7 @@ impl Blocks {
         self.bytes.extend(self.u32(length));
     }
 
-    /// A section header; numbers are in its order from here on.
+    /// Writes a section header; later numbers are in its byte order.
     pub fn section(&mut self, big: bool) {
         self.big = big;
         let body = [

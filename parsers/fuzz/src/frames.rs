@@ -1,12 +1,12 @@
-//! Small frames of any link type in a valid file: what is mutated are headers and times.
+//! Small frames of any link type in a valid file: headers and times are mutated.
 //!
-//! Fields: link type (index), options, then frames: length, what the wire had more, step of time, bytes.
+//! Fields: link type (index), options, then frames: length, bytes beyond the captured ones, time step, bytes.
 
 use super::checks::checked_with;
 use super::fields::Fields;
 use super::files::{Record, START_NS, pcap};
 
-/// Link types that are decoded, and one that is not.
+/// Link types that the parser decodes, and one that it does not.
 pub const LINK_TYPES: [u16; 23] = [
     1, 0, 108, 9, 50, 51, 10, 101, 12, 14, 228, 229, 104, 107, 113, 276, 105, 127, 192, 239, 7,
     129, 147,
@@ -25,7 +25,7 @@ pub fn enter(bytes: &[u8]) {
         let length = fields.u8();
         let beyond = match fields.u8() {
             255 => 65_535,
-            // Nothing that a frame can have; less than what was captured.
+            // Longer than any frame; shorter than the captured bytes.
             254 => u32::MAX / 2,
             253 => 1_u32.wrapping_neg(),
             more => u32::from(more),
@@ -43,7 +43,7 @@ pub fn enter(bytes: &[u8]) {
         checked_with(&[&whole], threads, verify).expect("a valid file is refused");
     assert_eq!(summary.packets as usize, records.len());
     assert!(summary.damage.is_empty());
-    // Two files are one capture; those with the same first time stay in the order they are given in.
+    // Two files are one capture; files with the same first time keep their given order.
     if options & 12 == 12 && in_order {
         let (first, second) = records.split_at(records.len() / 2);
         let files = [pcap(link_type, first), pcap(link_type, second)];

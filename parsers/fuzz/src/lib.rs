@@ -1,7 +1,7 @@
-//! The entry points: bytes that a fuzzer makes, to captures, to tables, to checks of the tables.
+//! The entry points: a fuzzer's bytes become captures and then tables, which are checked.
 //!
-//! Everything goes through the public interface of the parser. The same code replays kept inputs in
-//! `parsers/tests/replay.rs`, without libFuzzer.
+//! Everything uses the parser's public interface. `parsers/tests/replay.rs` replays kept inputs with the same
+//! code, without libFuzzer.
 
 pub mod capture;
 pub mod checks;
@@ -14,7 +14,7 @@ pub mod pcapng;
 pub mod tables;
 pub mod tcp;
 
-/// Takes any bytes; panics where the parser is wrong.
+/// Takes any bytes; panics if the parser is wrong.
 pub type Entry = fn(&[u8]);
 
 /// Every entry point by its name.

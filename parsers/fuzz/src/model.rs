@@ -1,6 +1,6 @@
-//! One direction's bytes, counted the slow and plain way: what the parser's counts are compared with.
+//! Counts one direction's bytes in a slow and simple way, for comparison with the parser's counts.
 
-/// A set of bytes as disjoint ranges, in no order.
+/// A set of bytes as disjoint ranges in any order.
 #[derive(Default)]
 struct ByteSet(Vec<(i64, i64)>);
 
@@ -29,7 +29,7 @@ impl ByteSet {
 /// A segment, with its sequence number unwrapped.
 #[derive(Clone, Copy)]
 pub struct Segment {
-    /// Number of its first byte.
+    /// Number of the first byte.
     pub seq: i64,
     /// Bytes of payload.
     pub payload: i64,
@@ -38,12 +38,12 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Whether it has the flag.
+    /// Returns whether the segment has the flag.
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    /// Number behind its last byte; SYN and FIN count one each.
+    /// Returns the number after the last byte; SYN and FIN take one each.
     pub fn end(&self) -> i64 {
         self.seq + self.payload + i64::from(self.has(SYN)) + i64::from(self.has(FIN))
     }
@@ -58,15 +58,15 @@ pub const RST: u8 = 4;
 /// As above.
 pub const ACK: u8 = 16;
 
-/// What is counted of one direction.
+/// The counts of one direction.
 #[derive(Default)]
 pub struct Side {
     bytes: ByteSet,
     highest_payload: Option<i64>,
-    /// Payload came behind a FIN or RST, a SYN behind other bytes, or a FIN into a hole: what is late then is
-    /// a matter of taste.
+    /// Payload came after a FIN or RST, a SYN after other bytes, or a FIN into a hole: which segments are late is
+    /// then undefined.
     pub odd: bool,
-    /// Counts by the name of their column in `flows`.
+    /// Counts, named after their columns in `flows`.
     pub packets: i64,
     /// As above.
     pub payload_bytes: i64,
@@ -85,12 +85,12 @@ pub struct Side {
 }
 
 impl Side {
-    /// Counts `segment`. A RST's bytes are no data.
+    /// Counts `segment`. Bytes of a RST are no data.
     pub fn count(&mut self, segment: Segment) {
         self.packets += 1;
         self.payload_bytes += segment.payload;
         let from = segment.seq + i64::from(segment.has(SYN));
-        // The first payload is not late, whatever numbers were seen without any.
+        // The first payload is not late, whatever empty segments came before it.
         let highest = self.highest_payload.unwrap_or(from);
         let ended = self.fin_packets + self.rst_packets > 0;
         self.odd |= segment.payload > 0 && ended || segment.has(SYN) && !self.bytes.0.is_empty();
@@ -107,7 +107,7 @@ impl Side {
         self.retransmitted_bytes += repeated;
         let to = from + segment.payload;
         if segment.payload > 0 {
-            // Late is what lies below the highest byte, and below the highest payload byte: a FIN may overtake.
+            // Late bytes are below the highest byte and the highest payload byte, because a FIN may overtake data.
             let below = to.min(highest).min(behind.unwrap_or(from));
             let late = (below - from) - self.bytes.count(from, below);
             self.out_of_order_packets += i64::from(below > from && late > 0);

@@ -1,6 +1,6 @@
 //! Blocks of pcapng in any order, mostly well formed.
 //!
-//! Fields: options, then blocks: kind, lie about the length (nearly always 0), and what the kind needs.
+//! Fields: options, then blocks: kind, error of the length (nearly always 0), and the kind's fields.
 
 use super::checks::checked;
 use super::fields::Fields;
@@ -92,7 +92,7 @@ fn packet(fields: &mut Fields<'_>, file: &mut Blocks, kind: u32, head: &[u8], li
     file.block(kind, &body, lie);
 }
 
-/// Up to three options: code, length, value.
+/// Reads up to three options: code, length, value.
 fn options(fields: &mut Fields<'_>, file: &Blocks) -> Vec<u8> {
     let mut options = Vec::new();
     for _ in 0..fields.u8() % 4 {

@@ -8,10 +8,10 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
 use arrow_schema::DataType;
 use flowsweep_parsers::{Error, Input, Options, Progress, Sink, Summary, Table, run, with_values};
 
-/// The batches of every table, in order, table by table.
+/// The batches of every table, in order.
 pub struct Tables(pub Vec<(Table, RecordBatch)>);
 
-/// Receives batches of several tables at once.
+/// Receives batches of several tables concurrently.
 #[derive(Default)]
 struct Received(Mutex<Vec<(Table, RecordBatch)>>);
 
@@ -38,12 +38,12 @@ impl Tables {
         wanted.map(|(_, batch)| batch)
     }
 
-    /// How many rows `table` has.
+    /// Returns the number of rows of `table`.
     pub fn rows(&self, table: &str) -> usize {
         self.batches(table).map(RecordBatch::num_rows).sum()
     }
 
-    /// A column of numbers or times; empty where the table has no such column.
+    /// Returns a column of numbers or times; empty if the table has no such column.
     pub fn numbers(&self, table: &str, column: &str) -> Vec<Option<i64>> {
         let mut values = Vec::new();
         for array in self
@@ -65,20 +65,20 @@ impl Tables {
         values
     }
 
-    /// A column of numbers in which no value is unknown.
+    /// Returns a column of numbers without unknown values.
     pub fn known(&self, table: &str, column: &str) -> Vec<i64> {
         let values = self.numbers(table, column).into_iter();
         let known: Option<Vec<i64>> = values.collect();
         known.unwrap_or_else(|| panic!("{table}.{column} has nulls"))
     }
 
-    /// The sum of a column, unknown values left out.
+    /// Returns the sum of a column's known values.
     pub fn sum(&self, table: &str, column: &str) -> i128 {
         let values = self.numbers(table, column).into_iter().flatten();
         values.map(i128::from).sum()
     }
 
-    /// A column of text, empty for unknown values.
+    /// Returns a column of text, with empty strings for unknown values.
     pub fn texts(&self, table: &str, column: &str) -> Vec<String> {
         let arrays = self
             .batches(table)
@@ -91,7 +91,7 @@ impl Tables {
         values
     }
 
-    /// What must not depend on how the packets are spread over files.
+    /// Returns what must not depend on how the packets are distributed over files.
     pub fn without_files(mut self) -> Vec<(Table, RecordBatch)> {
         self.0
             .retain(|(table, _)| !matches!(table.name(), "captures" | "packets"));
@@ -99,7 +99,7 @@ impl Tables {
     }
 }
 
-/// Every table of `files`, which are one capture; `verify_checksums`: packets with a wrong one are in no flow.
+/// Parses `files` as one capture into all tables; `verify_checksums`: packets with a wrong one are in no flow.
 pub fn parse(
     files: &[&[u8]],
     threads: usize,
@@ -114,7 +114,7 @@ pub fn parse(
     parse_with(files, &options)
 }
 
-/// Every table of `files`, which are one capture.
+/// Parses `files` as one capture into all tables.
 pub fn parse_with(files: &[&[u8]], options: &Options) -> Result<(Tables, Summary), Error> {
     let inputs: Vec<Input> = files
         .iter()

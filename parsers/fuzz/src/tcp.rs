@@ -1,7 +1,7 @@
-//! Segments of two endpoints with any numbers, options and times, against a slow model of what was repeated.
+//! Segments of two endpoints with any numbers, options and times, compared with a slow model of repeated bytes.
 //!
 //! Fields: options, the two initial numbers, then segments: control, flags, sequence number and
-//! acknowledgement relative to what is expected, payload, window, step of time, how often it goes on, and SACK
+//! acknowledgement relative to the expected ones, payload, window, time step, repetitions, and SACK
 //! blocks.
 
 use super::checks::checked;
@@ -11,11 +11,11 @@ use super::model::{ACK, SYN, Segment, Side};
 use super::tables::Tables;
 
 const MOST_SEGMENTS: usize = 128;
-/// A number that lies far from the others may be unwrapped in more than one way: not modelled.
+/// Control bits: a number far from the others, whose unwrapping is ambiguous and not modelled.
 const WILD: u8 = 0x0e;
-/// Bit of the control byte: more segments of the same kind follow.
+/// Control bit: more segments of the same kind follow.
 const BURST: u8 = 0x80;
-/// Bit of the options: Ethernet instead of bare IP.
+/// Option bit: Ethernet instead of bare IP.
 const ETHERNET: u8 = 8;
 const PORTS: [u16; 2] = [1000, 2000];
 
@@ -84,7 +84,7 @@ pub fn enter(bytes: &[u8]) {
     }
 }
 
-/// No packet was put into another order, taken for a copy, or refused by its receiver.
+/// Returns whether no packet was reordered, taken for a copy, or refused by its receiver.
 fn all_count(tables: &Tables) -> bool {
     let captures = ["reordered_packets", "late_packets", "duplicate_packets"];
     let flows = [
@@ -126,7 +126,7 @@ fn compare(tables: &Tables, sides: &[Side; 2]) {
     }
 }
 
-/// Options as the control byte asks: those of a SYN, and SACK blocks above (or below) the acknowledgement.
+/// Returns the options that the control byte selects: those of a SYN, and SACK blocks around the acknowledgement.
 fn tcp_options(control: u8, segment: &Segment, ack: u32, fields: &mut Fields<'_>) -> Vec<u8> {
     let mut options = Vec::new();
     if control & 16 != 0 || segment.has(SYN) {
@@ -151,7 +151,7 @@ fn tcp_options(control: u8, segment: &Segment, ack: u32, fields: &mut Fields<'_>
     options
 }
 
-/// A TCP header.
+/// Returns a TCP header.
 pub fn header(side: usize, seq: u32, ack: u32, flags: u8, window: u16, options: &[u8]) -> Vec<u8> {
     let mut header = [PORTS[side].to_be_bytes(), PORTS[1 - side].to_be_bytes()].concat();
     header.extend(seq.to_be_bytes());
@@ -163,7 +163,7 @@ pub fn header(side: usize, seq: u32, ack: u32, flags: u8, window: u16, options: 
     header
 }
 
-/// An IP packet of either version with `content`, behind which `beyond` bytes were not captured.
+/// Returns an IP packet of either version with `content`, after which `beyond` bytes were not captured.
 pub fn ip(v6: bool, side: usize, content: &[u8], beyond: usize) -> Vec<u8> {
     let length = ((content.len() + beyond) as u16 + if v6 { 0 } else { 20 }).to_be_bytes();
     let hosts = [side as u8 + 1, 2 - side as u8];

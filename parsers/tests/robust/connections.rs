@@ -1,11 +1,11 @@
-//! Packets to connections: one for each pair of endpoints as long as none is closed or opened anew, however a segment
-//! lies in its frame. When another one begins is tested with the rules of TCP.
+//! Packets to connections: one per pair of endpoints, unless it is closed or opened again, whatever the encapsulation.
+//! The tests of TCP's rules cover when another connection begins.
 
 use std::collections::HashMap;
 
 use super::*;
 
-/// How a segment lies in its frame.
+/// How a segment is encapsulated, and its options.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shape {
     Plain,
@@ -48,7 +48,7 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     (end(), end(), flags, 0_u32..3, shape).prop_map(|(source, destination, flags, seq, shape)| {
         let ends = [source, destination];
-        // A SYN repeats the first number.
+        // A SYN repeats the initial number.
         let seq = if flags & 2 == 0 { seq + 1 } else { 0 };
         Step {
             ends,
@@ -59,7 +59,7 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// Its checksum is `number`.
+/// Builds a frame whose checksum is `number`.
 fn frame(step: &Step, number: u16) -> Vec<u8> {
     let [(from, source), (to, destination)] = step.ends;
     let mut frame = segment(false, step.flags, step.seq, 7, 20);
@@ -97,7 +97,7 @@ fn frame(step: &Step, number: u16) -> Vec<u8> {
     frame
 }
 
-/// Number of each packet's connection.
+/// Returns the connection number of each packet.
 fn expected(steps: &[Step]) -> Vec<i64> {
     let mut numbers = HashMap::new();
     let pairs = steps.iter().map(|step| {
@@ -113,7 +113,7 @@ fn expected(steps: &[Step]) -> Vec<i64> {
         .collect()
 }
 
-/// A capture of the steps, 1 ns apart, in which no two packets are alike.
+/// Returns a capture of the steps, 1 ns apart, in which no two packets are alike.
 fn frames(steps: &[Step]) -> Vec<(u64, Vec<u8>)> {
     let numbered = (1_u16..).zip(steps);
     numbered

@@ -1,12 +1,12 @@
-//! The tables do not depend on the fast ways: each can be switched off.
+//! The tables do not depend on the fast paths, each of which can be switched off.
 
 use flowsweep_parsers::{FastWays, Options, Table};
 use proptest::prelude::*;
 
 use crate::{capture, segment, tables};
 
-/// What one of two hosts sends: flags, bytes, how far its number is off, whether it repeats what the other one has, how
-/// often, and how long it waited.
+/// A step of one of two hosts: direction, flags, bytes, offset of the sequence number, whether it acknowledges one
+/// segment less, repetitions, and the wait before it.
 type Step = (bool, u8, u16, i32, bool, u8, u64);
 
 fn step() -> impl Strategy<Value = Step> {
@@ -26,12 +26,12 @@ fn step() -> impl Strategy<Value = Step> {
     )
 }
 
-/// How long before the last packet a packet was recorded that stands behind it in the file, in ns.
+/// How many ns earlier than its place in the file a packet's time is.
 fn lateness() -> impl Strategy<Value = u64> {
     prop_oneof![12 => Just(0_u64), 1 => 0..20_000_u64, 1 => 0..2_000_000_000_u64]
 }
 
-/// A capture of two hosts that take the steps, on one of several ports, the last packet of each step late.
+/// Returns a capture of two hosts that take the steps, on one of several ports; the last packet of each step is late.
 fn history(steps: &[(Step, u8, u64)]) -> Vec<u8> {
     let mut next = [[1000_u32, 90_000]; 4];
     let mut time = 10_000_000_000;

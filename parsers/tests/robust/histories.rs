@@ -1,4 +1,4 @@
-//! Histories of TCP connections, a few segments each, to the counts that they must give.
+//! TCP connections of a few segments each, and the counts that they must give.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn a_new_syn_with_another_number_starts_a_connection_and_a_repeated_one_does_not
 
 #[test]
 fn packets_behind_a_new_syn_belong_to_the_new_connection_whichever_way_they_go() {
-    // With options and without: the two are decoded in different ways.
+    // With and without options, which are decoded differently.
     for options in [false, true] {
         let syn = |seq, to: bool| {
             let mut frame = segment(false, 2, seq, 0, if options { 4 } else { 0 });
@@ -79,7 +79,7 @@ fn options_are_those_of_the_last_syn_before_the_answer() {
     let bytes = capture(&[(1, syn(1460)), (2, syn(536)), (3, answer), (4, syn(9000))]);
     let (sink, _) = parse(&[&bytes], 1).unwrap();
     assert_eq!(one_flow(&sink, "mss"), [Some(536), None]);
-    // Some hosts leave options out when they repeat a SYN.
+    // Some hosts omit options when they repeat a SYN.
     let bytes = capture(&[(1, syn(1460)), (2, segment(false, 2, 100, 0, 0))]);
     let (sink, _) = parse(&[&bytes], 1).unwrap();
     assert_eq!(one_flow(&sink, "mss"), [Some(1460)]);
@@ -131,7 +131,7 @@ fn the_first_payload_is_not_late_whatever_went_before_without_any() {
         (3, segment(false, 16, 380, 0, 1)),
         (4, segment(false, 16, 378, 0, 2)),
     ]);
-    // Here the second repeats the first and goes on, below a SYN that belongs elsewhere.
+    // Here the second segment repeats the first and adds bytes, below a SYN of another connection.
     let on = capture(&[
         (0, segment(false, 2, 5000, 0, 0)),
         (1, segment(false, 16, 3000, 0, 100)),
@@ -149,7 +149,7 @@ fn the_first_payload_is_not_late_whatever_went_before_without_any() {
 fn what_waited_for_a_hole_is_measured_by_sack_alone() {
     let data = |seq| segment(false, 16, seq, 0, 100);
     let ack = |number| segment(true, 16, 0, number, 0);
-    // The ACK with a block: three words of options.
+    // An ACK with one SACK block: three words of options.
     let sack = |number, left: u32, right: u32| {
         let mut frame = segment(true, 16, 0, number, 12);
         frame[46] = 0x80;
@@ -172,7 +172,7 @@ fn what_waited_for_a_hole_is_measured_by_sack_alone() {
         ])
     };
     let (sink, _) = parse(&[&history(ack(1200))], 1).unwrap();
-    // 1000, 1400: of the others the acknowledgement waited.
+    // 1000 and 1400; the acknowledgements of the others waited.
     assert_eq!(one_flow(&sink, "rtt_samples")[0], Some(2));
     let (sink, _) = parse(&[&history(sack(1100, 1200, 1300))], 1).unwrap();
     assert_eq!(one_flow(&sink, "rtt_samples")[0], Some(3));

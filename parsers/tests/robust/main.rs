@@ -1,4 +1,4 @@
-//! Any bytes to tables: never a panic, nothing lost, the same tables however the input is cut.
+//! Any bytes give tables: never a panic, nothing lost, the same tables however the input is split.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod connections;
@@ -6,7 +6,7 @@ mod fast_ways;
 mod histories;
 mod table_files;
 mod threads;
-// As the fuzzer keeps them.
+// The fuzzer's tables.
 #[allow(clippy::pedantic, dead_code)]
 #[path = "../../fuzz/src/tables.rs"]
 mod tables;
@@ -34,7 +34,7 @@ fn record(time: u64, wire: u32, frame: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A TCP segment over IPv4 between hosts 1 and 2.
+/// Returns a TCP segment over IPv4 between hosts 1 and 2.
 fn segment(back: bool, flags: u8, seq: u32, ack: u32, payload: u16) -> Vec<u8> {
     let mut frame = vec![0; 54];
     frame[12] = 8;
@@ -224,7 +224,7 @@ fn compression_shows_in_content_and_changes_nothing() {
     xz.write_all(&plain).unwrap();
     let packed = [
         gzip(&plain),
-        // Members and frames that follow each other are one stream.
+        // Consecutive members or frames are one stream.
         [gzip(&plain[..half]), gzip(&plain[half..])].concat(),
         zstd(&plain),
         [zstd(&plain[..half]), zstd(&plain[half..])].concat(),
@@ -239,7 +239,7 @@ fn compression_shows_in_content_and_changes_nothing() {
                 assert_eq!(kept.damage.len(), 1);
                 check_totals(&cut, &kept);
             }
-            // Where all is in one block, a cut block holds nothing that can be unpacked.
+            // If all bytes are in one block, a truncated block cannot be unpacked.
             Err(Error::NotACapture { found, .. }) => assert!(found.contains("cannot be unpacked")),
             Err(other) => panic!("{other}"),
         }
@@ -309,7 +309,7 @@ fn a_pcapng_section_may_change_byte_order_clock_and_link_type() {
     ]
     .concat();
     let (sink, summary) = parse(&[&bytes], 1).unwrap();
-    // The last one is of an interface that no block describes.
+    // No block describes the interface of the last one.
     assert_eq!((summary.packets, summary.undecoded), (3, 1));
     assert_eq!(summary.connections, 1);
     assert!(summary.damage.is_empty());

@@ -1,4 +1,4 @@
-//! Any batches to Parquet files and back: the same rows, as another reader finds them.
+//! Any batches written to Parquet files: another reader finds the same rows.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::statistics::Statistics;
 use proptest::prelude::*;
 
-/// How the values of a table's columns are chosen.
+/// How the values in a table's columns are chosen.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     seed: u64,
-    /// Values lie in a range of so many bits ...
+    /// Values have this many bits at most ...
     bits: u32,
-    /// ... or follow each other with small steps.
+    /// ... or grow in small steps.
     grows: bool,
-    /// Number of unknown values among 8 that may be.
+    /// Of 8 nullable values, this many are unknown on average.
     unknown: u64,
-    /// Different texts at most.
+    /// Largest number of different texts.
     texts: u64,
 }
 
 impl Choice {
-    /// A number for each row and column that looks random.
+    /// Returns a pseudo-random number for each row and column.
     fn number(self, row: usize, column: usize) -> u64 {
         let mut number = self.seed ^ (row as u64) << 20 ^ column as u64;
         for _ in 0..2 {
@@ -117,7 +117,7 @@ impl Choice {
     }
 }
 
-/// Writes batches of so many rows to a file and reads it again.
+/// Writes batches of these sizes to a file and reads it again.
 fn check(table: Table, choice: Choice, batches: &[usize]) {
     let folder = std::env::temp_dir().join(format!(
         "flowsweep-table-files-{}-{:?}",
@@ -169,7 +169,7 @@ fn check(table: Table, choice: Choice, batches: &[usize]) {
     assert_eq!(rows, batches.iter().sum::<usize>());
 }
 
-/// The least, the greatest and the number of unknown integers of every row group.
+/// Checks minimum, maximum and null count of the integers in every row group.
 fn check_statistics(
     table: Table,
     reader: &ParquetRecordBatchReaderBuilder<std::fs::File>,

@@ -1,4 +1,4 @@
-//! What does not come from the packets - a disk that is full, a wish to stop - and what is written while reading.
+//! Events outside the packets (a full disk, a request to stop), and rows written while reading.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use flowsweep_parsers::{Error, Input, Options, Progress, Sink, Table, run};
 
 use crate::{PCAP, capture, record, segment};
 
-/// Does something with every batch.
+/// Calls a function with every batch.
 struct Each<F>(F);
 
 impl<F: Fn(Table, RecordBatch) -> Result<(), Error> + Send + Sync> Sink for Each<F> {
@@ -17,7 +17,7 @@ impl<F: Fn(Table, RecordBatch) -> Result<(), Error> + Send + Sync> Sink for Each
     }
 }
 
-/// All tables of `bytes`.
+/// Reads all tables of `bytes`.
 fn read(
     bytes: &[u8],
     threads: usize,
@@ -36,7 +36,7 @@ fn read(
     run(&[input], &options, sink, progress).map(drop)
 }
 
-/// Packets of one host, 10 ms apart, of so many connections.
+/// Returns packets of one host, 10 ms apart, in `connections` connections.
 fn one_side(packets: u64, connections: u64) -> Vec<u8> {
     let mut bytes = PCAP.to_vec();
     for number in 0..packets {
@@ -85,7 +85,7 @@ fn a_wish_to_stop_ends_the_work() {
 
 #[test]
 fn old_bins_are_written_while_reading() {
-    // More bins than are kept; chunks of different sizes.
+    // More bins than are kept in memory; chunks of different sizes.
     let bytes = one_side(1_600_000, 60_000);
     for threads in 1..4 {
         let seen = Mutex::new(Vec::new());
