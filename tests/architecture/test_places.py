@@ -40,7 +40,7 @@ def test_each_answer_is_a_place(root: Path, text: str) -> None:
         first: Path | None = None
         for name in re.findall(r"`([^`]+)`", row):
             path = root / name
-            if not path.exists() and first is not None:  # `link.rs` beside the place before it
+            if not path.exists() and first is not None:  # `link.rs` next to the previous place
                 path = first.parent / name
             assert path.exists(), name
             first = path

@@ -41,7 +41,7 @@ rule parse:
 
 
 class Door:
-    """A proxy that passes until the server has half of the object `key`, and then nothing.
+    """A proxy that works until the server has half of the object `key`, and then fails.
 
     The server's content at that time stays, as on the disk of a machine that was switched off.
     """

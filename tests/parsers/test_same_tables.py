@@ -251,7 +251,7 @@ def clean_cuts(packets: pl.DataFrame) -> list[int]:
 
 
 def parts(content: bytes, cuts: list[int], turns: list[int]) -> list[bytes]:
-    """Returns captures of the packets between `cuts`; `turns` assigns each piece to a capture."""
+    """Returns captures of the packets between `cuts`, from 0; `turns` assigns each piece to one."""
     ends, head = (pcapng_ends if content.startswith(b"\n\r\r\n") else pcap_ends)(content)
     found: dict[int, bytes] = {}
     places = [head, *(ends[cut] for cut in cuts), len(content)]

@@ -177,7 +177,7 @@ def test_a_kill_while_a_run_is_removed_is_finished_by_the_next_command(disk):
         folder = RunFolder(disk / str(steps) / "one")
         make_run(folder, OLD)
         add_theirs(folder.directory)
-        (folder.directory / "pc1-cut.pcap").unlink()  # while it exists, no new run is made here
+        (folder.directory / "pc1-cut.pcap").unlink()  # no new run is made next to it
         killed = killed_at(steps, folder.remove)
         record = read_record(folder.directory)
         assert read_run(folder.directory) == (whole(OLD) if record else {})
