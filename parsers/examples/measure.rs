@@ -1,14 +1,14 @@
 //! Times the parser on files in the page cache: packets per second of user and system time.
 //!
 //! `cargo run --release -p flowsweep-parsers --example measure -- [--packets] [--two] [--without=TABLE]...
-//! [--without-fast=WAY]... [--folder=FOLDER] FILE...`; `--list-fast-ways` lists what a WAY may be. The tables go to
+//! [--without-fast=NAME]... [--folder=FOLDER] FILE...`; `--list-fast-paths` lists what a NAME may be. The tables go to
 //! FOLDER; without it, to a folder that is removed at the end.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use flowsweep_parsers::folder::{Folder, Layout};
-use flowsweep_parsers::{Error, FastWays, Input, Options, Progress, Table};
+use flowsweep_parsers::{Error, FastPaths, Input, Options, Progress, Table};
 
 fn main() -> Result<(), Error> {
     let mut options = Options {
@@ -25,17 +25,17 @@ fn main() -> Result<(), Error> {
         } else if let Some(left_out) = argument.strip_prefix("--without=") {
             options.tables.retain(|table| table.name() != left_out);
         } else if let Some(name) = argument.strip_prefix("--without-fast=") {
-            let Some(way) = FastWays::from_name(name) else {
-                let names = FastWays::ALL.map(|(name, _)| name);
+            let Some(path) = FastPaths::from_name(name) else {
+                let names = FastPaths::ALL.map(|(name, _)| name);
                 eprintln!(
-                    "no fast way is called {name:?}; there are {}",
+                    "no fast path is called {name:?}; there are {}",
                     names.join(", ")
                 );
                 std::process::exit(2);
             };
-            options.without_fast = options.without_fast.union(way);
-        } else if argument == "--list-fast-ways" {
-            for (name, _) in FastWays::ALL {
+            options.without_fast = options.without_fast.union(path);
+        } else if argument == "--list-fast-paths" {
+            for (name, _) in FastPaths::ALL {
                 println!("{name}");
             }
             return Ok(());

@@ -28,7 +28,7 @@ pub use capture::counts::Manifest;
 pub use capture::merge::FileSummary;
 pub use common::error::{Damage, Error};
 #[doc(hidden)]
-pub use common::fast_ways::FastWays;
+pub use common::fast_paths::FastPaths;
 pub use common::memory::WithReserve;
 pub use common::progress::Progress;
 pub use matching::{

@@ -33,20 +33,20 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=90, help="for the rounds of a capture")
     options = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)
-    command = [MEASURE, "--list-fast-ways"]
-    ways = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    command = [MEASURE, "--list-fast-paths"]
+    paths = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     found: dict[str, dict[str, float]] = {}
-    print(f"{'CPU time without / with all':30}" + "".join(f"{way:>10}" for way in ways))
+    print(f"{'CPU time without / with all':30}" + "".join(f"{path:>10}" for path in paths))
     with tempfile.TemporaryDirectory(prefix="flowsweep-ablation-") as folder:
         scratch = Path(folder)
         for title, capture in captures(scratch, options.packets):
-            found[title] = ratios(capture, ways, scratch, options.rounds, options.seconds)
-            print(f"{title:30}" + "".join(f"{found[title][way]:10.2f}" for way in ways))
-    idle = [way for way in ways if all(row[way] < WORTH for row in found.values())]
+            found[title] = ratios(capture, paths, scratch, options.rounds, options.seconds)
+            print(f"{title:30}" + "".join(f"{found[title][path]:10.2f}" for path in paths))
+    idle = [path for path in paths if all(row[path] < WORTH for row in found.values())]
     Path("results").mkdir(exist_ok=True)
     Path("results/ablation.json").write_text(json.dumps(found, indent=2) + "\n")
-    for way in idle:
-        print(f"{way}: gains less than {WORTH - 1:.0%} on every capture; remove it")
+    for path in idle:
+        print(f"{path}: gains less than {WORTH - 1:.0%} on every capture; remove it")
     return 1 if idle else 0
 
 
@@ -69,20 +69,20 @@ def captures(scratch: Path, packets: int):
 
 
 def ratios(
-    capture: Path, ways: list[str], scratch: Path, rounds: int, seconds: float
+    capture: Path, paths: list[str], scratch: Path, rounds: int, seconds: float
 ) -> dict[str, float]:
     """Returns, by fast path, CPU time without it as a multiple of that with all."""
     base = [str(MEASURE), f"--folder={scratch / 'tables'}", str(capture)]
     programs = [Program(ALL, "", base)]
-    programs += [Program(way, "", [*base, f"--without-fast={way}"]) for way in ways]
+    programs += [Program(path, "", [*base, f"--without-fast={path}"]) for path in paths]
     costs, failed = alternate(programs, scratch, rounds, seconds)
     if failed:
         raise RuntimeError("; ".join(f"{name}: {reason}" for name, reason in failed.items()))
     return {
-        way: statistics.median(
-            one.cpu_s / full.cpu_s for one, full in zip(costs[way], costs[ALL], strict=True)
+        path: statistics.median(
+            one.cpu_s / full.cpu_s for one, full in zip(costs[path], costs[ALL], strict=True)
         )
-        for way in ways
+        for path in paths
     }
 
 

@@ -4,7 +4,7 @@
 pub(crate) mod arena;
 pub(crate) mod budget;
 pub(crate) mod error;
-pub(crate) mod fast_ways;
+pub(crate) mod fast_paths;
 pub(crate) mod index;
 pub(crate) mod memory;
 pub(crate) mod progress;

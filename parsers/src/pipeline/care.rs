@@ -2,7 +2,7 @@
 //! next one is more careful.
 
 use crate::capture::file::MOST_SORTED;
-use crate::common::fast_ways::FastWays;
+use crate::common::fast_paths::FastPaths;
 use crate::common::suspicion::Suspicion;
 use crate::pipeline::options::Options;
 
@@ -22,7 +22,7 @@ pub(super) enum Care {
 impl Care {
     /// Returns the care of the next reading, after `suspicion` ended this one.
     pub(super) fn after(self, suspicion: &Suspicion, files: usize, options: &Options) -> Self {
-        if !suspicion.is_of_order() || options.without_fast.has(FastWays::ORDER) {
+        if !suspicion.is_of_order() || options.without_fast.has(FastPaths::ORDER) {
             return Self::Full;
         }
         match self {

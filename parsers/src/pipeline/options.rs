@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::capture::counts::Manifest;
 use crate::common::error::Error;
-use crate::common::fast_ways::FastWays;
+use crate::common::fast_paths::FastPaths;
 use crate::tables::Table;
 
 /// Most packets in the order window: about 250 bytes each.
@@ -43,7 +43,7 @@ pub struct Options {
     pub process_ends: bool,
     /// Fast paths that are not taken: for measuring and testing. The tables do not depend on them.
     #[doc(hidden)]
-    pub without_fast: FastWays,
+    pub without_fast: FastPaths,
 }
 
 impl Default for Options {
@@ -68,7 +68,7 @@ impl Default for Options {
             by_network: false,
             memory: None,
             process_ends: false,
-            without_fast: FastWays::default(),
+            without_fast: FastPaths::default(),
         }
     }
 }

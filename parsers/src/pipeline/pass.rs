@@ -8,7 +8,7 @@ use crate::capture::chunk::{Chunk, ChunkOptions};
 use crate::capture::merge::{Found, Reading, Waiting};
 use crate::common::budget::{Budget, grouped};
 use crate::common::error::Error;
-use crate::common::fast_ways::FastWays;
+use crate::common::fast_paths::FastPaths;
 use crate::common::progress::Progress;
 use crate::common::suspicion::Suspicion;
 use crate::common::threads::several_threads;
@@ -89,7 +89,7 @@ impl<'a> Pass<'a> {
             inputs,
             &self.options.manifests,
             (
-                self.options.without_fast.has(FastWays::BLOCKS),
+                self.options.without_fast.has(FastPaths::BLOCKS),
                 (self.care == Care::Near).then_some(window_ns),
             ),
             self.progress,
@@ -118,7 +118,7 @@ impl<'a> Pass<'a> {
         ChunkOptions {
             with_places: self.counting.packets.is_some(),
             verify: self.options.verify_checksums,
-            without_fast_frames: self.options.without_fast.has(FastWays::FRAMES),
+            without_fast_frames: self.options.without_fast.has(FastPaths::FRAMES),
             with_owners: false,
             with_identities: false,
             by_network: self.options.by_network,

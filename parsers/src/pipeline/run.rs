@@ -5,7 +5,7 @@ use crate::capture::file::first_time;
 use crate::capture::merge::{FileSummary, Found, Waiting};
 use crate::common::budget::Budget;
 use crate::common::error::{Damage, Error};
-use crate::common::fast_ways::FastWays;
+use crate::common::fast_paths::FastPaths;
 use crate::common::progress::Progress;
 use crate::common::threads::several_threads;
 use crate::pipeline::care::Care;
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         let early = [Table::Packets, Table::Messages];
         let hands_on = early.iter().any(|table| options.tables.contains(table));
         let may_restart = !is_stream && (sink.can_restart() || !hands_on);
-        let care = if !may_restart || options.without_fast.has(FastWays::QUICK) {
+        let care = if !may_restart || options.without_fast.has(FastPaths::QUICK) {
             Care::Full
         } else {
             Care::Little

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod connections;
-mod fast_ways;
+mod fast_paths;
 mod histories;
 mod table_files;
 mod threads;

@@ -10,7 +10,7 @@ use super::partition::{Share, shares};
 use super::state::{ConnectionState, PacketFacts};
 use crate::capture::chunk::{Chunk, ListedOptions};
 use crate::common::arena::Arena;
-use crate::common::fast_ways::FastWays;
+use crate::common::fast_paths::FastPaths;
 use crate::common::memory::prefetch;
 use crate::common::suspicion::Suspicion;
 use crate::common::threads::several_threads;
@@ -40,7 +40,7 @@ pub(crate) struct States {
     list: Arena<ConnectionState>,
     count_gaps: bool,
     find_messages: bool,
-    without_fast: FastWays,
+    without_fast: FastPaths,
     /// Raised where a receiver may not accept a segment.
     suspicion: Suspicion,
 }
@@ -54,7 +54,7 @@ struct Work<'a> {
     positions: &'a [u32],
     count_gaps: bool,
     find_messages: bool,
-    without_fast: FastWays,
+    without_fast: FastPaths,
     suspicion: &'a Suspicion,
 }
 
@@ -62,7 +62,7 @@ impl States {
     pub(crate) fn new(
         count_gaps: bool,
         find_messages: bool,
-        without_fast: FastWays,
+        without_fast: FastPaths,
         suspicion: Suspicion,
     ) -> Self {
         Self {
@@ -250,7 +250,7 @@ impl Work<'_> {
                 let peer = peer.as_ref().map(|peer| &peer.tcp);
                 facts.window_bytes = own.tcp.window_bytes(segment, peer);
             }
-            if !self.without_fast.has(FastWays::SEGMENTS)
+            if !self.without_fast.has(FastPaths::SEGMENTS)
                 && let Some(peer) = peer
                 && own.tcp.goes_on(&mut peer.tcp, segment, &mut ended)
             {
@@ -273,7 +273,7 @@ impl Work<'_> {
     ) {
         let following = packets.as_slice();
         // For a single packet this does not pay off.
-        if !self.without_fast.has(FastWays::BURSTS)
+        if !self.without_fast.has(FastPaths::BURSTS)
             && segment.payload > 0
             && let &[next, later, ..] = following
             && [next, later]

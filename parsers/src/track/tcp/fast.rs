@@ -1,5 +1,5 @@
-//! The fast ways for the most frequent segments. They have no rules of their own: they skip what cannot matter and call
-//! the same functions as the long way.
+//! The fast paths for the most frequent segments. They have no rules of their own: they skip what cannot matter and call
+//! the same functions as the general path.
 //!
 //! The first is for a segment with ACK, without SYN, FIN and RST, with the next bytes in order or none, and an
 //! acknowledgement of data that the other side sent. The second is for bursts: full segments one after the other, as a
@@ -85,7 +85,7 @@ impl Tcp {
 
     /// Takes in the first of the segments at `following` as long as they only continue the burst of `before`, which
     /// [`Self::goes_on`] took in just now; returns how many.
-    #[inline(never)] // so that the short way stays short
+    #[inline(never)] // so that the fast path stays short
     pub(crate) fn take_burst(
         &mut self,
         peer: &mut Self,

@@ -164,7 +164,7 @@ impl Default for Tcp {
 
 impl Tcp {
     /// Takes in `segment` of this side, on both sides. Messages that ended go to `ended`.
-    #[inline(never)] // nearly all go the short way: `goes_on`
+    #[inline(never)] // nearly all take the fast path: `goes_on`
     pub(crate) fn take(
         &mut self,
         peer: Option<&mut Self>,

@@ -201,7 +201,7 @@ impl Tcp {
     }
 
     /// Takes in the payload of `segment`, whose bytes are counted.
-    #[allow(clippy::inline_always)] // most of `data` is constant on the short way
+    #[allow(clippy::inline_always)] // most of `data` is constant on the fast path
     #[inline(always)]
     pub(super) fn data(
         &mut self,

@@ -117,14 +117,14 @@ mod tests {
 
     use super::*;
     use crate::capture::chunk::ChunkOptions;
-    use crate::common::fast_ways::FastWays;
+    use crate::common::fast_paths::FastPaths;
     use crate::common::suspicion::Suspicion;
     use crate::decode::notice::Notice;
     use crate::records::{Interface, Record};
     use crate::track::EarlyParts;
 
     /// Returns the connections of frames, found `at_once` at a time.
-    fn numbers(frames: &[[u8; 54]], at_once: usize, without: FastWays) -> Vec<u32> {
+    fn numbers(frames: &[[u8; 54]], at_once: usize, without: FastPaths) -> Vec<u32> {
         let mut connections = Connections::new(
             1_000_000,
             60_000_000_000,
@@ -175,10 +175,10 @@ mod tests {
             let before = (0..2 * CACHED as u16).map(|port| frame(port, 0, true));
             let steps = steps.into_iter().map(|(port, seq, syn)| frame(port, seq, syn));
             let frames: Vec<_> = before.chain(steps).collect();
-            let without = FastWays::GUESSES.union(FastWays::RUNS);
+            let without = FastPaths::GUESSES.union(FastPaths::RUNS);
             let all = numbers(&frames, 2 * CACHED, without);
             for at_once in [1, 7, 2 * CACHED] {
-                prop_assert_eq!(&all, &numbers(&frames, at_once, FastWays::default()));
+                prop_assert_eq!(&all, &numbers(&frames, at_once, FastPaths::default()));
             }
         }
     }

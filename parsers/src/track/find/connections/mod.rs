@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use crate::capture::chunk::{Chunk, ChunkOptions};
 use crate::common::arena::Arena;
 use crate::common::budget::{bytes, grouped};
-use crate::common::fast_ways::FastWays;
+use crate::common::fast_paths::FastPaths;
 use crate::common::index::Index;
 use crate::common::suspicion::Suspicion;
 use crate::decode::segment::{Owner, OwnerKind, Segment};
@@ -44,7 +44,7 @@ pub(crate) struct Connections {
     pub turned: Vec<u32>,
     /// The same, as an earlier pass found them.
     turned_before: HashSet<u32>,
-    /// Fast ways that are taken.
+    /// Fast paths that are taken.
     guesses: bool,
     runs: bool,
     /// Raised where a SYN may begin another connection between the same endpoints.
@@ -57,7 +57,7 @@ impl Connections {
         idle_ns: i64,
         turned_before: HashSet<u32>,
         early: EarlyParts,
-        without_fast: FastWays,
+        without_fast: FastPaths,
         suspicion: Suspicion,
     ) -> Self {
         let hashing = RandomState::default();
@@ -75,8 +75,8 @@ impl Connections {
             hashing,
             turned: Vec::new(),
             turned_before,
-            guesses: !without_fast.has(FastWays::GUESSES),
-            runs: !without_fast.has(FastWays::RUNS),
+            guesses: !without_fast.has(FastPaths::GUESSES),
+            runs: !without_fast.has(FastPaths::RUNS),
             suspicion,
         }
     }

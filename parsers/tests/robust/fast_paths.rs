@@ -1,6 +1,6 @@
 //! The tables do not depend on the fast paths, each of which can be switched off.
 
-use flowsweep_parsers::{FastWays, Options, Table};
+use flowsweep_parsers::{FastPaths, Options, Table};
 use proptest::prelude::*;
 
 use crate::{capture, segment, tables};
@@ -56,7 +56,7 @@ fn history(steps: &[(Step, u8, u64)]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn the_tables_do_not_depend_on_the_fast_ways(
+    fn the_tables_do_not_depend_on_the_fast_paths(
         steps in prop::collection::vec((step(), 0_u8..4, lateness()), 1..60),
         threads in 1..3_usize,
     ) {
@@ -65,11 +65,11 @@ proptest! {
             let options = Options { tables: Table::ALL.to_vec(), threads, without_fast, ..Options::default() };
             tables::parse_with(&[&capture], &options).unwrap().0.0
         };
-        let with_all = parse(FastWays::default());
-        let mut without_any = FastWays::default();
-        for (name, way) in FastWays::ALL {
-            prop_assert_eq!(&with_all, &parse(way), "{}", name);
-            without_any = without_any.union(way);
+        let with_all = parse(FastPaths::default());
+        let mut without_any = FastPaths::default();
+        for (name, path) in FastPaths::ALL {
+            prop_assert_eq!(&with_all, &parse(path), "{}", name);
+            without_any = without_any.union(path);
         }
         prop_assert_eq!(&with_all, &parse(without_any));
     }

@@ -3,9 +3,9 @@
 
 /// A set of fast paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct FastWays(u8);
+pub struct FastPaths(u8);
 
-impl FastWays {
+impl FastPaths {
     /// `records/pcapng/fast.rs`: packets in blocks without options.
     pub const BLOCKS: Self = Self(1);
     /// `decode/fast.rs`: Ethernet, IPv4 and TCP in one step, and remembered connections.
@@ -39,7 +39,7 @@ impl FastWays {
     /// Returns the fast path called `name`.
     pub fn from_name(name: &str) -> Option<Self> {
         let found = Self::ALL.into_iter().find(|&(known, _)| known == name);
-        found.map(|(_, way)| way)
+        found.map(|(_, path)| path)
     }
 
     /// Returns the fast paths of either set.
