@@ -1,4 +1,4 @@
-//! Tunnel headers with an IP protocol number or an EtherType: IP in IP and others, GRE, NSH.
+//! Tunnel headers with an IP protocol number or an Ethernet type: IP in IP and others, GRE, NSH.
 
 use super::{Layer, Outer, Stop, Walk};
 
