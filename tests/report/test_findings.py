@@ -26,7 +26,7 @@ def point(*shares: float, baseline: bool = False, **changes: Any) -> dict[str, A
     """Returns a row of `limits` with these shares, and without waits for the other side."""
     names = [column for column, *_ in held_senders.CLASSES if column != "wait_share"]
     row = AXES | dict(zip(names, shares, strict=True))
-    row |= dict.fromkeys(("wait_share", "wait_peer_share", *held_senders.PATH), 0.0)
+    row |= dict.fromkeys(("wait_share", *(column for column, _ in held_senders.WAITS)), 0.0)
     row |= {"is_baseline": baseline, "unknown_because": None, "udp_share": None,
             "link_share": None}  # fmt: skip
     return row | changes
@@ -86,9 +86,9 @@ def test_of_a_wait_for_the_other_side_the_network_and_the_other_host_are_disting
     rows = frame(waiting(0.2, 0.3, 0.1, 0.4, baseline=True), waiting(0.1, 0.85, 0, 0.05, **FAR))
     assert held_senders.describe([rows], ["pgbench"]) == (
         "At the baseline waiting for the other side set the pace of pgbench for 80 % of the "
-        "sending time (50 % of that in the network, 50 % at the other host); waiting for the "
-        "other side held it most at 64.1 ms, for 90 % (94 % of that in the network, 5.6 % at "
-        "the other host)."
+        "sending time (of that: the RTT 37 %, the link's rate 12 %, the other host 50 %); waiting "
+        "for the other side held it most at 64.1 ms, for 90 % (of that: the RTT 94 %, the other "
+        "host 5.6 %)."
     )
 
 
@@ -96,7 +96,7 @@ def test_of_a_wait_whose_other_side_was_not_captured_the_network_took_that_much_
     rows = frame(waiting(0.2, 0.4, 0, 0, baseline=True))
     assert held_senders.describe([rows], ["pgbench"]) == (
         "At the baseline waiting for the other side set the pace of pgbench for 80 % of the "
-        "sending time (at least 50 % of that in the network)."
+        "sending time (known of that: the RTT 50 %)."
     )
 
 

@@ -25,8 +25,13 @@ CLASSES = (
 )
 KNOWN = CLASSES[:-1]
 HOLDERS = KNOWN[1:]
-#: The network's parts of the waits for the other side.
-PATH = ("wait_rtt_share", "wait_link_share", "wait_queue_share")
+#: The parts of the waits for the other side: column, name.
+WAITS = (
+    ("wait_rtt_share", "the RTT"),
+    ("wait_link_share", "the link's rate"),
+    ("wait_queue_share", "queues and windows"),
+    ("wait_peer_share", "the other host"),
+)
 #: The query's reason for an unknown part of a direction that is known otherwise.
 IN_PART = "headers do not show it"
 #: The least share that is mentioned beside a bar.
@@ -157,15 +162,16 @@ def _is_clear(row: dict[str, Any]) -> bool:
 
 
 def _parts(row: dict[str, Any]) -> str:
-    """States what network and other host took of the waits for the other side."""
+    """States what RTT, link, queues and other host took of the waits for the other side."""
     wait = row["wait_share"]
     if not wait:
         return ""
-    path, peer = sum(row[column] for column in PATH) / wait, row["wait_peer_share"] / wait
-    if path + peer > 1 - CLOSED:
-        other = f", {numbers.share(peer)} at the other host" if peer >= NOTABLE else ""
-        return f" ({numbers.share(path)} of that in the network{other})"
-    return f" (at least {numbers.share(path)} of that in the network)"
+    shares = [(row[column] / wait, name) for column, name in WAITS]
+    named = [f"{name} {numbers.share(share)}" for share, name in shares if share >= NOTABLE]
+    is_whole = sum(share for share, _ in shares) > 1 - CLOSED
+    if not named:
+        return " (of that nothing is explained)"
+    return f" ({'' if is_whole else 'known '}of that: {', '.join(named)})"
 
 
 def _subject(rows: pl.DataFrame, label: str) -> str:
