@@ -190,22 +190,24 @@ def _allow_open_files() -> None:
 def read_drops(files: Sequence[tuple[Path, str]]) -> dict[str, Drops]:
     """Reads the drop counters (kernel, interface) of captures from their manifests, by shown name.
 
-    The parts of a rotated capture share one manifest, named after the first part, which
-    gets the counters.
+    The parts of a rotated capture share one manifest, named after the first part. The earliest part
+    that is left gets the counters. They are unknown for a later part that is read without it.
     """
     drops: dict[str, Drops] = {}
+    earliest: dict[Path, Path] = {}
+    given = {path for path, _ in files}
     for path, name in files:
-        if not path.name:
-            continue  # a folder, which the parser reports
-        stem = capture_names.stem(path)
-        manifest = path.with_name(f"{stem}.capture.json")
-        first = capture_names.first_part(stem)
-        if manifest.exists():
+        manifest = capture_names.find_manifest(path) if path.name else None
+        if manifest is None:
+            continue
+        if manifest not in earliest:
+            earliest[manifest] = capture_names.find_earliest_part(manifest) or path
+        if path == earliest[manifest]:
             from flowsweep.files import manifests
 
             drops[name] = manifests.drops(manifest)
-        elif first and path.with_name(f"{first}.capture.json").exists():
-            drops[name] = (0, 0)
+        else:
+            drops[name] = (0, 0) if earliest[manifest] in given else (None, None)
     return drops
 
 

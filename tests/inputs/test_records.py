@@ -144,6 +144,16 @@ def test_a_manifest_counts_or_says_nothing(value, tmp_path):
     assert manifests.drops(path) == (None, 7)
 
 
+def test_packets_that_an_agent_could_not_write_are_lost(tmp_path):
+    path = tmp_path / "pc1.capture.json"
+    counts = {"dropped_kernel": 2, "dropped_interface": 1, "lost_writing": 90_000}
+    path.write_text(json.dumps({"status": "incomplete", **counts}))
+    assert manifests.drops(path) == (90_002, 1)
+    # They may be in its buffer.
+    path.write_text(json.dumps({"status": "running", **counts}))
+    assert manifests.drops(path) == (2, 1)
+
+
 def test_a_text_that_no_svg_can_hold_does_not_end_the_process():
     """The drawing library measures every text, and aborts on characters that XML forbids."""
     rows = [{"x": "a\x00\x01\x1b\ufffe", "y": 1.0}]

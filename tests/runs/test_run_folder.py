@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from flowsweep.parsing import read_drops
 from flowsweep.runs.run_folder import captures_by_host, recorded_files
 
 
@@ -78,6 +79,27 @@ def test_a_host_called_like_a_part_is_a_host_where_the_first_part_is_not(tmp_pat
         "node-00001",
         "node-00002",
     ]
+
+
+def test_parts_that_a_ring_left_are_of_the_host_of_their_manifest(tmp_path: Path) -> None:
+    names = ["pc1-00003.pcap", "pc1-00004.pcap"]
+    made(tmp_path, *names, "pc1.capture.json")
+    assert by_name(captures_by_host(tmp_path)) == {"pc1": names}
+
+
+def test_the_earliest_part_that_is_left_has_the_counters(tmp_path: Path) -> None:
+    names = ["pc1-00003.pcap", "pc1-00004.pcap"]
+    made(tmp_path, *names)
+    (tmp_path / "pc1.capture.json").write_text('{"dropped_kernel": 777, "dropped_interface": 3}')
+    third, fourth = ((tmp_path / name, name) for name in names)
+    assert read_drops([third, fourth]) == {names[0]: (777, 3), names[1]: (0, 0)}
+    assert read_drops([fourth, third]) == {names[0]: (777, 3), names[1]: (0, 0)}
+    # The manifest counts for the whole capture, of which this is a part.
+    assert read_drops([fourth]) == {names[1]: (None, None)}
+    made(tmp_path, "pc1.pcap")
+    first = (tmp_path / "pc1.pcap", "pc1.pcap")
+    assert read_drops([third, first]) == {names[0]: (0, 0), "pc1.pcap": (777, 3)}
+    assert read_drops([third]) == {names[0]: (None, None)}
 
 
 def test_the_workflow_reads_what_ingest_reads(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 _CAPTURE = re.compile(
     r"(?P<stem>.*)\.(pcapng|pcap|cap|dmp)[0-9]*(\.(zst|gz|lz4|bz2|xz))?", re.DOTALL
 )
+MANIFEST = ".capture.json"
 #: The name of a further part of a rotated capture, without its suffixes.
 _PART = re.compile(r"(?P<first>.+)(-[0-9]{5}|\.[0-9]+)", re.DOTALL)
 _DAY = r"(19|20)[0-9]{2}-?[01][0-9]-?[0-3][0-9]"
@@ -37,6 +38,23 @@ def first_part(name: str) -> str | None:
     """
     part = _PART.fullmatch(name)
     return part["first"] if part else None
+
+
+def find_manifest(path: Path) -> Path | None:
+    """Returns the manifest beside a capture: its own, or that of the first part of its rotation."""
+    own = stem(path)
+    names = [name for name in (own, first_part(own)) if name]
+    paths = [path.with_name(f"{name}{MANIFEST}") for name in names]
+    return next((one for one in paths if one.exists()), None)
+
+
+def find_earliest_part(manifest: Path) -> Path | None:
+    """Returns the earliest part that is left of a manifest's capture; a ring removes the first."""
+    first = manifest.name.removesuffix(MANIFEST)
+    names = {path: stem(path) for path in manifest.parent.iterdir()}
+    parts = [path for path, name in names.items() if first in (name, first_part(name))]
+    captures = [path for path in parts if names[path] != path.name]
+    return min(captures, key=lambda path: (names[path] != first, path.name), default=None)
 
 
 def host_of(name: str, stems: Container[str]) -> str:

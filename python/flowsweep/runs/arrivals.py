@@ -12,13 +12,13 @@ from typing import Any
 from flowsweep import _parsers
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import capture_names, inputs, manifests, names
+from flowsweep.files.capture_names import MANIFEST
 from flowsweep.files.outputs import PART
 from flowsweep.parsing import Drops, Settings, check, name_paths
 from flowsweep.runs.run_folder import is_capture
 
 #: The folder into which the capture service's unit moves the files of its previous start.
 BEFORE = "before"
-MANIFEST = ".capture.json"
 #: Path, size and modification time: cached results about a file are valid until these change.
 _State = tuple[Path, int, int]
 

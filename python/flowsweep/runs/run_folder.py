@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from flowsweep.files.capture_names import host_of, stem
+from flowsweep.files.capture_names import MANIFEST, host_of, stem
 from flowsweep.parsing import CaptureError, check
 from flowsweep.zeek import is_log
 
@@ -20,7 +20,10 @@ def captures_by_host(run_dir: Path) -> dict[str, list[Path]]:
     is named after the host.
     """
     captures = [path for path in sorted(run_dir.iterdir()) if _is_named_capture(path)]
+    # A ring of files may have removed the first part, and left its manifest.
+    manifests = [path.name for path in run_dir.iterdir() if path.name.endswith(MANIFEST)]
     stems = {stem(path) for path in captures}
+    stems |= {name.removesuffix(MANIFEST) for name in manifests}
     hosts: dict[str, list[Path]] = {}
     for path in captures:
         hosts.setdefault(host_of(stem(path), stems), []).append(path)
