@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import tiny
 from hypothesis import given, settings
 from sending import ASKED, add_tables, experiment, rows, sent
 
+from flowsweep.analysis import capture_rules, claims, grades
 from flowsweep.files import owned
 from flowsweep.warehouse import (
     Warehouse,
@@ -51,6 +53,23 @@ def test_a_fact_of_a_run_follows_from_that_run_alone(runs: list[made.Run]) -> No
             parts = [found for one in alone if (found := rows(one, fact)).height]
             joined = pl.concat(parts, how="vertical_relaxed") if parts else every.clear()
             assert _texts(joined) == _texts(every), fact
+
+
+def test_a_change_of_the_grading_rules_changes_the_digests_of_facts(tmp_path, monkeypatch) -> None:
+    """Rules and claims are in modules of their own."""
+    tiny.runs(tmp_path, [tiny.run("r")])
+    before = Warehouse(tmp_path).catalog.digests
+    source = inspect.getsource
+    for module in (capture_rules, claims, grades):
+
+        def changed(one: object, module: object = module) -> str:
+            return source(one) + ("# changed" if one is module else "")  # type: ignore[arg-type]
+
+        monkeypatch.setattr(inspect, "getsource", changed)
+        after = Warehouse(tmp_path).catalog.digests
+        differ = {fact for fact in after if after[fact] != before[fact]}
+        assert "interval_histogram" in differ
+        assert "raw_sums" not in differ
 
 
 def _folders(directory: Path) -> dict[str, set[str]]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from flowsweep.analysis import (
     against,
     axis_thresholds,
+    capture_rules,
+    claims,
     grades,
     line_intervals,
     need_points,
@@ -49,6 +51,8 @@ MADE_BY: dict[str, Any] = {
     "need_points": need_points,
     "rank_fits": rank_fits,
 }
+#: The modules that decide the rows of a table that facts read.
+SOURCES = {"capture_grades": (grades, capture_rules, claims), "link_balances": (link_balance,)}
 
 #: The outcomes by which `against_points` compares two experiments.
 OUTCOMES = """
@@ -91,7 +95,7 @@ def definition(name: str) -> Definition:
 
 def source(name: str) -> str:
     """Returns the Python source that computes the table `name`; empty if no fact reads it."""
-    return inspect.getsource(MADE_BY[name]) if name in ("link_balances", "capture_grades") else ""
+    return "".join(map(inspect.getsource, SOURCES.get(name, ())))
 
 
 def _statement(name: str, columns: Mapping[str, str]) -> str:
