@@ -141,6 +141,23 @@ def test_of_a_long_output_both_ends_are_read(tmp_path):
     assert [one["value"] for one in printed.read(ends, path)["outcomes"]] == [1, 3]
 
 
+def test_a_line_that_a_cut_leaves_in_part_is_none(tmp_path):
+    """The cuts lie in the middle of numbers."""
+    path = log(tmp_path, b"1234567\n" + b"value 1000000\n" * 200_000)
+    found = printed.read({"x": outcome(pattern="value ([0-9]+)")}, path)
+    assert found["outcomes"][0]["value"] == 1_000_000
+    lines, is_cut = printed._lines(path)
+    assert is_cut
+    assert {*lines} == {"1234567", "value 1000000", ""}
+
+
+@pytest.mark.parametrize("take", ["sum", "mean", "least", "most"])
+def test_of_a_long_output_nothing_is_summed_up(tmp_path, take):
+    path = log(tmp_path, b"sent 10 bytes\n" * 200_000)
+    with pytest.raises(FlowsweepError, match=f"outcome x: the {take} of more lines than are read"):
+        printed.read({"x": outcome(pattern="sent ([0-9]+)", take=take)}, path)
+
+
 @pytest.mark.parametrize(
     ("workload", "message"),
     [

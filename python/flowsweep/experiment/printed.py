@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20
 LINE_CHARACTERS = 4096
 MOST_PATTERN = 200
+_LINE_END = re.compile(rb"[\r\n]+")
 
 
 class Printed(Model):
@@ -121,15 +122,23 @@ def read(outcomes: Outcomes, log: Path) -> dict[str, Any]:
     Raises:
         FlowsweepError: An outcome is missing or no number.
     """
-    lines = _lines(log)
-    values = {
-        name: one.value(name, lines) for name, one in outcomes.items() if isinstance(one, Printed)
-    }
+    printed = {name: one for name, one in outcomes.items() if isinstance(one, Printed)}
+    lines, is_cut = _lines(log)
+    values = {}
+    for name, one in printed.items():
+        if is_cut and one.take != "last":
+            raise FlowsweepError(
+                f"outcome {name}: the {one.take} of more lines than are read",
+                found=f"{log.stat().st_size:,} bytes of output",
+                expected=f"at most {BEGINNING_BYTES + END_BYTES:,} bytes",
+                remedy="have the program print less, or the value itself at the end (take: last)",
+            )
+        values[name] = one.value(name, lines)
     found: dict[str, Any] = {
         "outcomes": [
             {"name": name, "unit": one.unit, "better": one.better, "value": values[name]}
-            for name, one in outcomes.items()
-            if isinstance(one, Printed) and name != COMPLETION
+            for name, one in printed.items()
+            if name != COMPLETION
         ]
     }
     if COMPLETION in values:
@@ -137,16 +146,21 @@ def read(outcomes: Outcomes, log: Path) -> dict[str, Any]:
     return found
 
 
-def _lines(log: Path) -> list[str]:
-    """Returns the lines of a command's output; cuts a long output in the middle, and long lines."""
+def _lines(log: Path) -> tuple[list[str], bool]:
+    """Returns the lines of a command's output, cut if they are long, and whether lines are missing.
+
+    Those in the middle of a long output are, with the two that the cuts would leave in part.
+    """
     with log.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(0)
-        text = file.read(BEGINNING_BYTES if size > BEGINNING_BYTES + END_BYTES else size)
-        if file.tell() < size:
+        is_cut = size > BEGINNING_BYTES + END_BYTES
+        text = file.read(BEGINNING_BYTES if is_cut else size)
+        if is_cut:
             file.seek(size - END_BYTES)
-            text += b"\n" + file.read(END_BYTES)
-    return [line[:LINE_CHARACTERS] for line in re.split(r"[\r\n]+", text.decode(errors="replace"))]
+            text = b"\n".join([*_LINE_END.split(text)[:-1], *_LINE_END.split(file.read())[1:]])
+    lines = re.split(r"[\r\n]+", text.decode(errors="replace"))
+    return [line[:LINE_CHARACTERS] for line in lines], is_cut
 
 
 def _number(name: str, text: str) -> float:
