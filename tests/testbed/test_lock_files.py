@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from flowsweep.errors import FlowsweepError
+from flowsweep.files import locks
 from flowsweep.testbed import lock
 
 NOBODY = 65534
@@ -104,6 +106,18 @@ def test_what_is_no_lock_is_refused_at_once_and_left_as_it_is(folder, tmp_path, 
         before.st_mode,
     )
     assert not (folder / "nothing").exists()
+
+
+def test_a_file_system_without_locks_is_not_taken_for_another_sweep(tmp_path, monkeypatch):
+    """As Lustre mounted without `-o flock` answers."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(FlowsweepError, match="cannot be locked") as caught:
+        locks.free_lock(tmp_path / "lock")
+    assert "flock" in str(caught.value)
 
 
 def test_a_name_that_cannot_be_shown_is_not_shown(folder):

@@ -124,12 +124,16 @@ def _wait(descriptor: int, folder: Path, kind: int, say: Callable[[str], None]) 
     except OSError as error:
         if error.errno not in NO_LOCKS:
             raise
-        raise FlowsweepError(
-            f"{folder}: cannot be locked",
-            found=f"a file system that refuses flock: {error.strerror}",
-            expected="locks, so that two that write here at once do not harm each other",
-            remedy="mount it with locks (Lustre: -o flock), or name a folder elsewhere",
-        ) from None
+        raise _no_locks(folder, error) from None
+
+
+def _no_locks(folder: Path, error: OSError) -> FlowsweepError:
+    return FlowsweepError(
+        f"{folder}: cannot be locked",
+        found=f"a file system that refuses flock: {error.strerror}",
+        expected="locks, so that two that write here at once do not harm each other",
+        remedy="mount it with locks (Lustre: -o flock), or name a folder elsewhere",
+    )
 
 
 def open_lock(path: Path) -> int:
@@ -171,13 +175,21 @@ def _open(path: Path, access: int) -> int:
 
 
 def free_lock(path: Path) -> int | None:
-    """Takes a lock like `take_lock`, without waiting; returns None if another process holds it."""
+    """Takes a lock like `take_lock`, without waiting; returns None if another process holds it.
+
+    Raises:
+        FlowsweepError: The file system has no locks.
+    """
     descriptor = open_lock(path)
-    with suppress(OSError):  # held, or on a file system without locks
+    try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if is_at(descriptor, path):
             _sign(descriptor)
             return descriptor
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            os.close(descriptor)
+            raise _no_locks(path.parent, error) from None
     os.close(descriptor)
     return None
 
