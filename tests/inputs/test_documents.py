@@ -67,6 +67,7 @@ def test_no_file_stands_for_more_than_it_may(text, part, tmp_path):
         ("seed: 18446744073709551616", "not a number that can be used"),
         ("limits: {lateness_share: .nan}", "not a number that can be used"),
         ("link: {loss_burst: .inf}", "not a number that can be used"),
+        ("link: {loss: 60%, loss_burst: 1}", "so much loss needs longer bursts"),
         ("link: {loss_burst: 1.0e+400}", "not a number that can be used"),
         ("seed: !!int x", "not a number that can be used"),
         ("seed: !!float '-'", "not a number that can be used"),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flowsweep.runs import link_balance
+from flowsweep.units import counted
+
 if TYPE_CHECKING:
     from flowsweep.testbed.spec import LinkSpec, Spec, UplinkSpec
 
@@ -155,6 +158,31 @@ def loss(rate: float, burst: float | None) -> dict[str, float] | None:
         return {"rate": rate}
     leave = 1 / burst
     return {"p": min(1.0, rate * leave / (1 - rate)), "r": leave}
+
+
+def loss_faults(record: dict[str, Any]) -> list[str]:
+    """Returns faults for frames that the kernel lost on either side of the emulator."""
+    found = []
+    dropped = sum(int(port.get("kernel_dropped") or 0) for port in record.get("ports", ()))
+    if dropped:
+        found.append(f"the kernel dropped {counted(dropped, 'frame')} before the emulator")
+    refused = sum(int(link.get("dropped_send") or 0) for link in record.get("links", ()))
+    if refused:
+        found.append(f"the kernel refused {counted(refused, 'frame')} from the emulator")
+    return found
+
+
+def balance_faults(record: dict[str, Any], *, is_quiet: bool) -> list[str]:
+    """Returns the link directions with frames that no counter explains.
+
+    is_quiet: the record was read when no frame could be in flight.
+    """
+    return [
+        f"emulator, {link.from_site} to {link.to_site}: {link.received} received, "
+        f"{link.duplicated} duplicated, {link.delivered} delivered, {link.dropped} dropped"
+        for link in link_balance.balances(record)
+        if link.unexplained + (link.in_flight if is_quiet else 0)
+    ]
 
 
 def lateness_faults(spec: Spec, record: dict[str, Any], stolen: float = 0.0) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -242,6 +243,10 @@ def _record(
     }
 
 
+#: Counters of frames that were dropped before they used the line.
+BEFORE_LINE = ("dropped_queue", "dropped_codel", "dropped_uplink", "dropped_oversize")
+
+
 def _measured(run: Run, result: RunResult) -> dict[str, str]:
     """Returns measured values of axes, over the links that follow them: median RTT, least rate."""
     own = {frozenset(pair.between): pair.given() for pair in run.experiment.pairs}
@@ -252,17 +257,21 @@ def _measured(run: Run, result: RunResult) -> dict[str, str]:
         return [by_pair[pair][key] for pair in free or by_pair]
 
     found = {}
-    rtts = sorted(rtt for rtt in following("rtt_ns", "rtt_ns") if rtt is not None)
+    rtts = [rtt for rtt in following("rtt_ns", "rtt_ns") if rtt is not None]
     if rtts:
-        found["rtt"] = units.format_time(rtts[len(rtts) // 2])
+        found["rtt"] = units.format_time(round(statistics.median(rtts)))
     rates = following("rate_bit_s", "rate_bit_s")
     if all(rate is not None for rate in rates) and rates:
         found["rate"] = units.format_rate(min(rates))
     links = result.emulator["links"]
-    received = sum(int(link["received"]) for link in links)
-    if received and all("dropped_loss" in link for link in links) and not own:
+    # Loss is drawn for the frames that use the line: not for those dropped before it.
+    carried = sum(
+        int(link["received"]) - sum(int(link.get(key) or 0) for key in BEFORE_LINE)
+        for link in links
+    )
+    if carried > 0 and all("dropped_loss" in link for link in links) and not own:
         lost = sum(int(link["dropped_loss"]) for link in links)
-        found["loss"] = f"{100 * lost / received:.6g}%"
+        found["loss"] = f"{100 * lost / carried:.6g}%"
     return found
 
 

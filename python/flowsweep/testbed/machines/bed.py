@@ -110,6 +110,8 @@ class Bed:
         return Observations(
             faults=[
                 *idle.faults(spec, manifests, before.rtts_ns, after.rtts_ns, pressure),
+                *emulation.loss_faults(emulator),
+                *emulation.balance_faults(emulator, is_quiet=False),
                 *emulation.lateness_faults(spec, emulator),
             ],
             tcp=tcp,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flowsweep.runs import link_balance
 from flowsweep.testbed import emulation
 from flowsweep.testbed import spec as specs
 from flowsweep.testbed.manifests import link_fault
@@ -101,14 +100,8 @@ def _path_faults(spec: Spec, evidence: Evidence) -> list[str]:
             found.append(
                 f"the emulator delivered {counted(delivered, 'frame')}, {site} received {inbound}"
             )
-    found += [
-        f"emulator, {link.from_site} to {link.to_site}: {link.received} received, "
-        f"{link.duplicated} duplicated, {link.delivered} delivered, {link.dropped} dropped"
-        for link in link_balance.balances(evidence.emulator)
-        # No frame is in flight any more: frames that the emulator still counts so are lost, too.
-        if link.unexplained + link.in_flight
-    ]
-    return found
+    # No frame is in flight any more: frames that the emulator still counts so are lost, too.
+    return [*found, *emulation.balance_faults(evidence.emulator, is_quiet=True)]
 
 
 def _bypass_faults(spec: Spec, evidence: Evidence) -> list[str]:
@@ -152,15 +145,10 @@ def since(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
 
 
 def _emulator_faults(spec: Spec, evidence: Evidence) -> list[str]:
-    found = []
-    dropped = sum(int(port["kernel_dropped"]) for port in evidence.emulator["ports"])
-    if dropped:
-        found.append(f"the kernel dropped {counted(dropped, 'frame')} before the emulator")
-    refused = sum(int(link["dropped_send"]) for link in evidence.emulator["links"])
-    if refused:
-        found.append(f"the kernel refused {counted(refused, 'frame')} from the emulator")
-    found += emulation.lateness_faults(spec, evidence.emulator, evidence.machine["stolen"])
-    return found
+    return [
+        *emulation.loss_faults(evidence.emulator),
+        *emulation.lateness_faults(spec, evidence.emulator, evidence.machine["stolen"]),
+    ]
 
 
 def _machine_faults(spec: Spec, evidence: Evidence) -> list[str]:
