@@ -16,7 +16,11 @@ numbered as (
         row_number() over path
         - row_number() over path_and_fate as streak,
     from stg_fates
-    where sender is not null and receiver is not null
+    where
+        sender is not null
+        and receiver is not null
+        -- seen at a third point, or at none but its own
+        and fate <> 'outside'
     window
         path as (
             partition by run, sender, receiver order by time_sent, packet_sent

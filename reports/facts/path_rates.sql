@@ -24,7 +24,7 @@ sent as (
         packet_sent is not null
         and sender is not null
         and receiver is not null
-        and fate <> 'duplicated'
+        and fate not in ('duplicated', 'outside')
     window so_far as (
         partition by run, sender, receiver order by packet_sent
     )

@@ -262,8 +262,8 @@ def _print_table(head: list[str], rows: list[list[str]], names: int = 2) -> None
         print("  ".join(cells).rstrip())
 
 
-def _in_ms(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1e6:,.3f}"
+def _in_ms(nanoseconds: int | None) -> str:
+    return "-" if nanoseconds is None else f"{nanoseconds / 1e6:,.3f}"
 
 
 def _print_clocks(summary: MatchSummary) -> None:

@@ -204,7 +204,8 @@ def _with_bursts(packets: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("began").first(), (pl.col("arrival") - pl.col("base_ns")).max().alias("left"))
         .sort("began", "message")
     )
-    left = pl.col("left").cum_max().shift().over(STREAM)
+    # `cum_max` keeps the null of a message that did not arrive.
+    left = pl.col("left").cum_max().forward_fill().shift().over(STREAM)
     is_alone = (pl.col("began") >= left).fill_null(value=True)
     bursts = messages.with_columns(
         pl.when(is_alone).then("message").forward_fill().over(STREAM).alias("burst")
@@ -220,7 +221,7 @@ def _time_in_queue() -> pl.Expr:
     import polars as pl
 
     left = pl.col("arrival") - pl.col("base_ns")
-    left_before = left.cum_max().shift().over("burst")
+    left_before = left.cum_max().forward_fill().shift().over("burst")
     return (left - pl.max_horizontal("sent", left_before)).clip(0).fill_null(0)
 
 

@@ -16,6 +16,8 @@ Reading = tuple[int, int, int, tuple[int, int]]
 #: two clocks drift apart by at most 1 ms; the drift widens the bounds.
 SAME_MOMENT = 10_000_000_000
 FASTEST_DRIFT = 1e-4
+#: Times and offsets beyond it are of no use, and might not fit into 64 bits with another one.
+MOST_NS = 1 << 62
 
 
 def kernels(manifests: Sequence[Mapping[str, Any]]) -> list[int | None]:
@@ -84,6 +86,7 @@ def nanoseconds(value: Any) -> int | None:
     digits = f"{fraction:0<9}"
     try:
         seconds = datetime.fromisoformat(f"{whole}+00:00").timestamp()
-        return int(seconds) * 1_000_000_000 + (int(digits) if len(digits) == 9 else 0)
     except (ValueError, OverflowError):
         return None
+    found = int(seconds) * 1_000_000_000 + (int(digits) if len(digits) == 9 else 0)
+    return found if abs(found) < MOST_NS else None

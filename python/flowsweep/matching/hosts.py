@@ -93,7 +93,7 @@ def parse_addresses(words: Sequence[str]) -> dict[str, list[str]]:
     for word in words:
         host, _, address = word.partition("=")
         try:
-            text = str(ip_address(address))
+            text = _without_scope(address)
         except ValueError:
             host = ""
         if not host:
@@ -103,6 +103,11 @@ def parse_addresses(words: Sequence[str]) -> dict[str, list[str]]:
             )
         found.setdefault(host, []).append(text)
     return found
+
+
+def _without_scope(address: str) -> str:
+    """Returns an address as packets have it: `fe80::1` of `fe80::1%eth0`."""
+    return str(ip_address(address.partition("%")[0]))
 
 
 def _captures(paths: Sequence[Path]) -> dict[str, list[Path]]:
@@ -142,7 +147,7 @@ def _recorded(path: Path) -> dict[str, tuple[str, ...]]:
         if address is None:
             continue
         try:
-            found[str(name)] = (str(ip_address(address)),)
+            found[str(name)] = (_without_scope(str(address)),)
         except ValueError:
             raise FlowsweepError(
                 f"{path}: hosts[{place}].address: no IP address",
@@ -218,8 +223,8 @@ def _dropped(files: Sequence[Path]) -> int:
 
 def _manifest(files: Sequence[Path]) -> Mapping[str, Any]:
     """Returns the agent's manifest next to a capture; empty if there is none."""
-    path = files[0].with_name(f"{capture_names.stem(files[0])}.capture.json")
-    return inputs.read_object(path, "a manifest", manifests.EXAMPLE)[0] if path.exists() else {}
+    path = capture_names.find_manifest(files[0])
+    return inputs.read_object(path, "a manifest", manifests.EXAMPLE)[0] if path else {}
 
 
 def _span(about: Mapping[str, Any]) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,13 @@ def dropped_packets(paths: Iterable[Path]) -> int | None:
     return found
 
 
+#: The kind of a log in its name, and not a part of the host's: `connector1.conn.log`.
+_KIND = re.compile(r"(^|\.)conn(?=[._-])")
+
+
 def beside(conn: Path) -> list[Path]:
     """Returns the `stats.log` in the folder of a `conn.log`, of the same host and time, if any."""
-    stats = conn.with_name(conn.name.replace("conn", "stats", 1))
+    stats = conn.with_name(_KIND.sub(r"\1stats", conn.name, count=1))
     return [stats] if stats != conn and stats.is_file() else []
 
 
