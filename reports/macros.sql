@@ -144,6 +144,18 @@ src_ip = dst_ip
 or regexp_matches(src_ip, '^(127\.|::1$)')
 or regexp_matches(dst_ip, '^(127\.|::1$)');
 
+-- The class of a number whose logarithm has so many classes a decade; 0 and null have their own.
+create or replace temp macro log_class(number, classes) as
+case
+    when number > 0 then floor(log10(number) * classes)::varchar
+    when number <= 0 then 'none'
+    else '?'
+end;
+
+-- The number of whole steps from 0, rounded down also below 0, where `//` rounds up.
+create or replace temp macro floor_steps(distance, step) as
+distance // step - if(distance % step < 0, 1, 0);
+
 -- The moment `by_ns` before another one.
 create or replace temp macro earlier(moment, by_ns) as
 make_timestamp_ns(epoch_ns(moment) - by_ns) at time zone 'UTC';

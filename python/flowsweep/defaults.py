@@ -12,3 +12,6 @@ ORDER_WINDOW_PACKETS = 65_536
 MATCH_WINDOW_NS = 2_000_000_000
 #: Maximum number of packets that wait for a match.
 MATCH_WINDOW_PACKETS = 1 << 20
+#: Shorter flows have no rate: packets that an interface merged, of 64 kB each, may follow each other
+#: faster than any wire.
+SHORTEST_RATE_NS = 1_000_000

@@ -80,13 +80,14 @@ def rate(mbit_s: float | None) -> str:
 def column(values: list[float | None], digits: int = 3) -> list[str]:
     """Writes all values with the decimals that the median needs for `digits` figures.
 
-    A larger value that would get more than `digits + 2` figures has its own number of decimals.
+    A larger value that would get more than `digits + 2` figures has its own number of decimals, and
+    so has a smaller one that would become 0.
     """
     known = sorted(abs(value) for value in values if value)
     places = decimals(known[len(known) // 2], digits) if known else 0
     return [
         estimate(value, digits)
-        if value and places > decimals(value, digits + 2)
+        if value and not decimals(value, 1) <= places <= decimals(value, digits + 2)
         else fixed(value, places)
         for value in values
     ]

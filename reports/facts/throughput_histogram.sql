@@ -109,8 +109,10 @@ steps as (
     select
         series_id,
         1 as step_bins,
-        wire_bytes as step_bytes,
+        -- hosts of one run may have bins of several widths
+        sum(wire_bytes)::bigint as step_bytes,
     from busy
+    group by series_id, bin
     union all
     select
         series.series_id,

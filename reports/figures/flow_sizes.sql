@@ -24,16 +24,9 @@ keyed as (
         *,
         case
             when not is_cell then connection || direction || host
-            when payload_bytes > 0 and duration_ns > 0
-                then
-                    floor(log10(payload_bytes) * 8)
-                    || '/'
-                    || floor(log10(duration_ns) * 6)
-            -- values that Zeek lacks have a cell of their own
+            -- values of 0, and those that Zeek lacks, have cells of their own
             else
-                coalesce((payload_bytes > 0)::varchar, '?')
-                || '/'
-                || coalesce((duration_ns > 0)::varchar, '?')
+                log_class(payload_bytes, 8) || '/' || log_class(duration_ns, 6)
         end as cell,
     from chosen
 ),

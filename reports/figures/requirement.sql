@@ -47,7 +47,9 @@ bins as (
     from (
         select
             peak_bins.*,
-            (traffic.bin_start_ns - peak_bins.origin_ns) // peak_bins.bin_ns as bin,
+            floor_steps(
+                traffic.bin_start_ns - peak_bins.origin_ns, peak_bins.bin_ns
+            ) as bin,
             sum(traffic.wire_bytes)::bigint as wire_bytes,
         from shown_host_traffic as traffic
         inner join peak_bins using (run, host, direction)

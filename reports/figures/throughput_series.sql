@@ -125,8 +125,9 @@ bins as (
         runs_shown.run,
         runs_shown.direction,
         runs_shown.bins,
-        (traffic.bin_start_ns - runs_shown.origin_ns) // runs_shown.bin_ns
-        - runs_shown.first_bin as bin,
+        floor_steps(
+            traffic.bin_start_ns - runs_shown.origin_ns, runs_shown.bin_ns
+        ) - runs_shown.first_bin as bin,
         bin between 0 and runs_shown.bins - 1 as is_within,
         sum(traffic.wire_bytes)::bigint as wire_bytes,
         sum(traffic.wire_bytes) * 8e3 / runs_shown.bin_ns as mbit_s,

@@ -1,6 +1,16 @@
 -- One row per application and problem: the point that all others are compared with.
 with
 
+-- invalid runs only where there are no others, as in point_axes
+chosen as (
+    select
+        *,
+        is_valid and not is_warmup as is_known_well,
+        bool_or(is_known_well) over (partition by app, problem) as has_known,
+    from runs
+    where is_baseline
+),
+
 final as (
     select
         app,
@@ -27,8 +37,8 @@ final as (
         stddev_samp(completion_s) filter (is_used)
         / avg(completion_s) filter (is_used) as variation,
         count(*) filter (is_used) as runs_used,
-    from runs
-    where is_baseline
+    from chosen
+    where is_known_well or not has_known
     group by app, problem
 )
 

@@ -259,6 +259,8 @@ def _forget_unread(captures: pl.DataFrame, flows: pl.DataFrame) -> pl.DataFrame:
 def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
     import polars as pl
 
+    from flowsweep.defaults import SHORTEST_RATE_NS
+
     # Compares the RTTs to receiver and sender: which end is near the capture point?
     other = pl.col("rtt_min_ns").sort_by("direction", descending=True).over("connection")
     mirrored = flows.sort("connection", "direction").with_columns(opposite_ns=other)
@@ -274,6 +276,7 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
     rows = []
     for row in largest.head(TOP_FLOWS).filter(pl.col("packets") > 0).iter_rows(named=True):
         seconds, size = row["duration_ns"] / 1e9, row["payload_bytes"]
+        is_short = row["duration_ns"] < SHORTEST_RATE_NS
         rows.append(
             {
                 "connection": row["connection"],
@@ -282,7 +285,7 @@ def _top(flows: pl.DataFrame) -> list[dict[str, Any]]:
                 "to": addresses.join_port(row["dst_ip"], row["dst_port"]),
                 "payload_bytes": size,
                 "duration_s": seconds,
-                "mbit_s": None if size is None or not seconds else size * 8e-6 / seconds,
+                "mbit_s": None if size is None or is_short else size * 8e-6 / seconds,
                 "retransmitted_packets": row["retransmitted_packets"],
                 "rtt_min_ms": None if row["rtt_min_ns"] is None else row["rtt_min_ns"] / 1e6,
                 "is_at_sender": row["rtt_min_ns"] is not None

@@ -179,7 +179,9 @@ def _judge(points: Points, common: Threshold, ends: tuple[int, int], level: floa
 
 def _before_a_gap(points: Points) -> int:
     """Returns the index of the hardest point that no point without valid runs precedes."""
-    missing = [value if points.grows else 1 / value for value in points.without_runs]
+    missing = [
+        value if points.grows else (1 / value if value else np.inf) for value in points.without_runs
+    ]
     return int(np.searchsorted(points.hardness, min(missing, default=np.inf))) - 1
 
 

@@ -82,7 +82,7 @@ class Noise:
         freedom = both**2 / (own.variance**2 / own.freedom + its.variance**2 / its.freedom)
         half = student.quantile(1 - TAIL, min(freedom, self.freedom)) * math.sqrt(both)
         ratio = own.value - its.value
-        low, high = math.exp(ratio - half), math.exp(ratio + half)
+        low, high = _exp(ratio - half), _exp(ratio + half)
         return min(low, median_ratio), max(high, median_ratio)
 
     def interval(self, times: Sequence[float]) -> tuple[float, float]:
@@ -95,7 +95,7 @@ class Noise:
         mean, median = self._mean(times), float(np.median(times))
         freedom = min(mean.freedom, self.freedom)
         half = student.quantile(1 - TAIL, freedom) * math.sqrt(mean.variance)
-        low, high = math.exp(mean.value - half), math.exp(mean.value + half)
+        low, high = _exp(mean.value - half), _exp(mean.value + half)
         return min(low, median), max(high, median)
 
     def _explains(self, times: Sequence[float]) -> bool:
@@ -121,6 +121,11 @@ class Noise:
             # The variance of the median of many normal values; for few it is less.
             return _Mean(median, variance / runs * math.pi / 2, freedom)
         return _Mean(float(logs.mean()), variance / runs, freedom)
+
+
+def _exp(power: float) -> float:
+    """Returns the exponential; the largest or smallest that a double has room for."""
+    return math.exp(max(-700.0, min(power, 700.0)))
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def _settings(one: Proposal, experiment: Experiment) -> dict[str, str] | None:
             changed = {
                 f"problem.{key}": json.dumps(value)
                 for key, value in point.parameters.items()
-                if base.parameters.get(key) != value
+                if not points.is_same(base.parameters, key, value)
             }
             found = {"workload": workload.name, one.axis: _text(one, one.value), **changed}
             if one.buffer_bytes != base.buffer_bytes and one.buffer_bytes is not None:

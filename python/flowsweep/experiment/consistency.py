@@ -22,6 +22,7 @@ def check(experiment: Experiment) -> None:
     _check_pairs(experiment)
     _check_axes(experiment)
     _check_length(experiment)
+    _check_names(experiment)
     _check_named_hosts(experiment)
     _check_testbed(experiment)
 
@@ -102,6 +103,28 @@ def _check_length(experiment: Experiment) -> None:
             f"{runs:,} of all workloads, points and repetitions",
             f"at most {MOST_RUNS:,}; fewer values, or groups of axes as the `design`",
         )
+
+
+def _check_names(experiment: Experiment) -> None:
+    """Checks that no two points of a workload share a name, as their runs share a folder then."""
+    for workload in experiment.workloads:
+        base = points.baseline(experiment, workload)
+        named: dict[str, points.Point] = {}
+        for point in [base, *points.list_points(experiment, workload)]:
+            name = points.slug(point, base)
+            if name in named:
+                pairs = zip(
+                    (*named[name].values, named[name].problem),
+                    (*point.values, point.problem),
+                    strict=True,
+                )
+                differ = [f"{one} and {other}" for one, other in pairs if repr(one) != repr(other)]
+                raise refused(
+                    f'two points are called "{name}"',
+                    "; ".join(differ),
+                    "values that also differ in the names of their runs",
+                )
+            named[name] = point
 
 
 def _check_named_hosts(experiment: Experiment) -> None:

@@ -33,7 +33,8 @@ class Limit:
         if unit == self.unit:
             return self.value
         if unit in TIMES and self.unit in TIMES:
-            return self.value * TIMES[self.unit] / TIMES[unit]
+            # 10 us must not become 0.009999999999999998 ms.
+            return float(f"{self.value * TIMES[self.unit] / TIMES[unit]:.12g}")
         return None
 
 

@@ -80,11 +80,13 @@ class Link(Model):
 
     @model_validator(mode="after")
     def _bursts_are_possible(self) -> Link:
-        if self.loss_burst is not None and self.loss >= 1:
+        if self.loss_burst is None:
+            return self
+        if self.loss >= 1:
             raise refused("everything is lost: there are no bursts", "loss 100%", "less than 100%")
         # Even if a burst begins behind each frame that arrives, bursts must be this long.
         least = self.loss / (1 - self.loss)
-        if self.loss_burst is not None and self.loss_burst < least * (1 - 1e-9):
+        if self.loss_burst < least * (1 - 1e-9):
             raise refused(
                 "so much loss needs longer bursts",
                 f"loss_burst {self.loss_burst:g}",

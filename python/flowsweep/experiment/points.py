@@ -75,6 +75,11 @@ class Point:
         )
 
 
+def is_same(base: dict[str, Any], key: str, value: object) -> bool:
+    """Returns whether a parameter has this value as JSON, where 1, 1.0 and true differ."""
+    return key in base and json.dumps(base[key]) == json.dumps(value)
+
+
 def problem_text(base: dict[str, Any], changes: dict[str, Any]) -> str:
     """Returns a problem as canonical JSON: equal problems give equal text."""
     return json.dumps({**base, **changes}, sort_keys=True)
@@ -187,7 +192,7 @@ def slug(point: Point, base: Point) -> str:
 
 def _problem_slug(problem: dict[str, Any], base: dict[str, Any]) -> str:
     """Returns changed parameters as board_13; a long or unusual name ends with a short hash."""
-    changed = {key: value for key, value in problem.items() if base.get(key) != value}
+    changed = {key: value for key, value in problem.items() if not is_same(base, key, value)}
     plain = "-".join(f"{key}_{_shorten_value(value)}" for key, value in changed.items())
     text = re.sub(r"[^A-Za-z0-9._-]", "", plain)
     if text == plain and len(text) <= MAX_PROBLEM_SLUG:

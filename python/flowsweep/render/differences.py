@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flowsweep import numbers
@@ -41,7 +41,10 @@ def first(rows: Sequence[Row]) -> str | None:
         f"no difference found at {same}" if same else "",
         f"no interval at {open_ended}, of too few runs" if open_ended else "",
     ]
-    points = numbers.plural(len(compared), "shared point")
+    shared = _points(compared)
+    points = numbers.plural(len(shared), "shared point")
+    if len(compared) > len(shared):
+        points = f"{numbers.plural(len(compared), 'outcome')} at {points}"
     return f"Against **{name}**, of {points}: {'; '.join(part for part in parts if part)}."
 
 
@@ -52,13 +55,18 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     if rows and rows[0]["differs"]:
         found.append(f"They differ in {rows[0]['differs']} (here, there).")
     for side, where in (("here", "this experiment"), ("there", rows[0]["against"] if rows else "")):
-        alone = [row for row in rows if row["side"] == side]
+        alone = _points(row for row in rows if row["side"] == side)
         if alone:
             named = shorten_list([_name(row) for row in alone], MAX_NAMED)
             found.append(
                 f"{numbers.plural(len(alone), 'point')} of {where} alone: {'; '.join(named)}."
             )
     return found
+
+
+def _points(rows: Iterable[Row]) -> list[Row]:
+    """Returns a row of each point; a point has a row for each of its outcomes."""
+    return list({(row["app"], row["problem"], row["label"]): row for row in rows}.values())
 
 
 def _range(rows: Sequence[Row]) -> str:

@@ -34,7 +34,7 @@ def _sentence(label: str, rows: Sequence[Row]) -> str:
     if first["limit_value"] is None:
         kept = f"Whether **{label}** keeps its {first['outcome']}"
         return f"{kept} cannot be determined: {first['reason']}."
-    value = numbers.plain(first["limit_value"])
+    value = numbers.tick(first["limit_value"])
     limit = f"{first['outcome']} {first['relation']} {_with_unit(value, first['unit'])}"
     states = {
         state: [row for row in rows if row["state"] == state]

@@ -18,7 +18,6 @@ from flowsweep.runs.outcomes import Outcomes  # noqa: TC001 - pydantic reads it
 from flowsweep.runs.record_fields import (
     Count,
     Name,
-    Number,
     Record,
     Seconds,
     Time,
@@ -87,7 +86,7 @@ class Emulator(Record):
 class Link(Record):
     """A link between two sites, as requested."""
 
-    rate_bit_s: Number | None = None
+    rate_bit_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     links: Whole | None = None
 
 

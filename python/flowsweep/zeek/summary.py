@@ -11,6 +11,7 @@ import polars as pl
 from flowsweep import numbers
 from flowsweep.addresses import join_port
 from flowsweep.analysis import grades
+from flowsweep.defaults import SHORTEST_RATE_NS
 from flowsweep.lists import shorten_list
 from flowsweep.units import counted, duration
 from flowsweep.zeek import flows, kinds, quality, tables
@@ -116,7 +117,7 @@ def _find_largest(both: pl.DataFrame) -> list[dict[str, Any]]:
                 "protocol": row["protocol"],
                 "payload_bytes": payload,
                 "duration_ns": row["duration_ns"],
-                "mbit_s": payload * 8e-6 / seconds if seconds else None,
+                "mbit_s": payload * 8e-6 / seconds if seconds * 1e9 >= SHORTEST_RATE_NS else None,
                 "from": join_port(row["src_ip"], row["src_port"]),
                 "to": join_port(row["dst_ip"], row["dst_port"]),
             }
