@@ -105,6 +105,11 @@ impl Case {
         };
         let waited = since(packet.segment.time, seen.time);
         let other_network = !identified && pair.is_none() && own.is_of_other_network(other);
+        // A copy at the same place comes before any report of the packet.
+        let was_missing = !identified
+            && !is_elsewhere
+            && packet.takes_numbers()
+            && pair.is_some_and(|pair| pair.was_missing(packet, seen.time));
         let earlier = pair.is_some_and(|pair| seen.time < pair.latest.started);
         // A host may resend data unchanged, identification included: not before a round trip, and past the same places.
         // A packet reaches the other end of a path half a round trip later, and leaves a queue at any time.
@@ -116,7 +121,7 @@ impl Case {
         let late_copy = is_late && (identified || is_syn);
         let routed = is_elsewhere && own.ttl < other.ttl && at_once;
         Self {
-            may_be_copied: waited <= within_ns && !other_network && !earlier,
+            may_be_copied: waited <= within_ns && !other_network && !earlier && !was_missing,
             within_ns,
             is_sure: is_retry || identified_copy || late_copy || routed,
             is_elsewhere,

@@ -4,8 +4,8 @@ use super::held::Held;
 use super::identity::Identity;
 use super::life::{Life, distance};
 use super::parts::Parts;
-use crate::decode::flag;
 use crate::decode::segment::since;
+use crate::decode::{Sack, flag};
 
 /// Lives that are remembered, so that two that run side by side are kept apart.
 const MOST_LIVES: usize = 4;
@@ -25,6 +25,16 @@ pub(super) enum Vantage {
     Interface(u32),
     /// It is unknown which.
     Unknown,
+}
+
+/// What a side lacked when it sent a SACK (RFC 2018).
+#[derive(Debug, Clone, Copy)]
+struct Holes {
+    time: i64,
+    ack: u32,
+    /// The blocks that it had received, and how many of them are valid.
+    blocks: [Sack; 4],
+    count: u8,
 }
 
 /// The connections of one key.
@@ -50,6 +60,8 @@ pub(super) struct Pair {
     waiting: [Option<(u32, i64)>; 2],
     /// The shortest time from a packet of each side to its acknowledgement.
     halves: [Option<i64>; 2],
+    /// The latest SACK of each side.
+    holes: [Option<Holes>; 2],
     /// The latest connection has ended, and its packets are recorded once more.
     is_replayed: bool,
     /// Known once a packet has a distant copy.
@@ -71,6 +83,7 @@ impl Pair {
             recorded: [[0; 4]; 2],
             waiting: [None; 2],
             halves: [None; 2],
+            holes: [None; 2],
             is_replayed: false,
             vantage: None,
             parts: None,
@@ -150,6 +163,21 @@ impl Pair {
         })
     }
 
+    /// Returns whether the receiver of `packet` reported after `time` that it lacks its bytes, and has later ones.
+    pub(super) fn was_missing(&self, packet: &Held, time: i64) -> bool {
+        let Some(holes) = &self.holes[1 - packet.side()] else {
+            return false;
+        };
+        let (seq, end) = (packet.segment.seq, packet.end());
+        let blocks = &holes.blocks[..usize::from(holes.count)];
+        let is_before = |block: &Sack| distance(end, block.0) >= 0;
+        let is_apart = |block: &Sack| is_before(block) || distance(block.1, seq) >= 0;
+        holes.time > time
+            && distance(holes.ack, seq) >= 0
+            && blocks.iter().any(is_before)
+            && blocks.iter().all(is_apart)
+    }
+
     /// Returns whether the identification of `packet` distinguishes it from a retransmission.
     pub(super) fn is_identified(&self, packet: &Held) -> bool {
         packet.identity.ident != 0 && self.counts[packet.side()]
@@ -209,6 +237,17 @@ impl Pair {
             self.recorded[side][0] = 1;
         }
         self.time(packet);
+        if let Some(ack) = segment.acknowledgement()
+            && let Some(options) = packet.options.as_deref()
+            && options.sack_count > 0
+        {
+            self.holes[side] = Some(Holes {
+                time: segment.time,
+                ack,
+                blocks: options.sacks,
+                count: options.sack_count,
+            });
+        }
         let this = (packet.identity.content, packet.identity.ident);
         if let Some(last) = self.last[side].replace(this) {
             self.counts[side] = last.1 != this.1;
