@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -162,3 +163,43 @@ def test_without_a_round_trip_time_the_place_is_not_known(tmp_path: Path) -> Non
     rows = talk.messages(tmp_path)
     assert rows["at_sender"].to_list() == [None]
     assert rows["merged_possible"].to_list() == [None]
+
+
+def test_the_byte_of_a_keep_alive_is_no_message(tmp_path: Path) -> None:
+    """RFC 9293 3.8.4: a receiver discards it, as it has acknowledged that number before."""
+    talk = Conversation().send(200)
+    acknowledged = tcp(*RECEIVER, *SENDER, ACK, seq=1, ack=201)
+    packets = [*talk.packets, (talk.time + RTT, acknowledged)]
+    quiet = flows(packets, tmp_path)
+    for number in range(1, 6):
+        time = talk.time + number * 45_000 * MS
+        packets += [
+            (time, tcp(*SENDER, *RECEIVER, ACK, seq=200, payload=1, ack=1)),
+            (time + RTT, acknowledged),
+        ]
+    found = flows(packets, tmp_path)
+    assert found["keep_alives"] == 5
+    assert found["app_limited_ns"] == quiet["app_limited_ns"]
+    messages = pl.DataFrame(flowsweep.read_messages(tmp_path / "a.pcap"))
+    assert messages["bytes"].to_list() == [200]
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_fin_that_is_resent_with_the_last_bytes_takes_none_of_them(
+    size: int, tmp_path: Path
+) -> None:
+    """The bytes were lost before the capture point; Linux joins both when it resends."""
+    talk = Conversation()
+    fin = tcp(*SENDER, *RECEIVER, ACK | 0x01, seq=1 + size, ack=1)
+    again = tcp(*SENDER, *RECEIVER, PUSH | 0x01, seq=1, payload=size, ack=1)
+    flows([*talk.packets, (talk.time + MS, fin), (talk.time + 230 * MS, again)], tmp_path)
+    messages = pl.DataFrame(flowsweep.read_messages(tmp_path / "a.pcap"))
+    assert messages["bytes"].to_list() == [size]
+
+
+def flows(packets: list[tuple[int, bytes]], folder: Path) -> dict[str, Any]:
+    """Returns the sender's row of `flows`."""
+    (folder / "a.pcap").write_bytes(pcap(packets))
+    table = pl.DataFrame(flowsweep.read_flows(folder / "a.pcap"))
+    (row,) = table.filter(pl.col("src_ip") == SENDER[0]).rows(named=True)
+    return row

@@ -119,14 +119,18 @@ impl Tcp {
             return;
         }
         let idle = self.una >= highest;
+        // RFC 9293 3.8.4: the byte of a keep-alive was acknowledged before, and is no data.
+        let is_keep_alive = is_probe && self.una != UNKNOWN && span.to <= self.una;
+        // The number of a FIN that was seen before is no byte of payload.
+        let repeats_fin = span.fin && span.to <= highest && highest > highest_payload;
         let sender = self.sender.get_or_insert_default();
         if added.repeated == 0 && span.from >= highest {
             sender.wait(self.una, span.pending(segment));
         }
-        if span.payload > 0 {
+        if span.payload > 0 && !is_keep_alive {
             let data = Data {
                 probe: is_probe,
-                repeated: added.repeated,
+                repeated: (added.repeated - i64::from(repeats_fin)).max(0),
                 late: span.from < highest_payload,
                 idle,
                 options_bytes: options.bytes,
