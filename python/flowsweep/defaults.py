@@ -12,6 +12,6 @@ ORDER_WINDOW_PACKETS = 65_536
 MATCH_WINDOW_NS = 2_000_000_000
 #: Maximum number of packets that wait for a match.
 MATCH_WINDOW_PACKETS = 1 << 20
-#: Shorter flows have no rate: packets that an interface merged, of 64 kB each, may follow each other
-#: faster than any wire.
+#: Shorter flows have no rate, ns: packets of 64 kB, which an interface merged, may follow each
+#: other faster than on any wire.
 SHORTEST_RATE_NS = 1_000_000

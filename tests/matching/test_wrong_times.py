@@ -53,3 +53,7 @@ def test_a_wrong_time_is_of_one_packet(
     assert rows == [("a", "delivered", whole), ("a", "lost", len(LOST)), ("b", "delivered", COUNT)]
     assert table("clocks").height == 2
     assert table("clocks")["offset_ns"].to_list() == [0, 0]
+    # A wrong time shows no delay.
+    delays = table("one_way")["delay_ns"]
+    assert set(delays.drop_nulls()) == {DELAY}
+    assert delays.null_count() == len(wrong)

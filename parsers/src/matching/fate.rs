@@ -130,4 +130,6 @@ pub(crate) struct FateRow {
     pub lost_bytes: Option<u32>,
     /// Packets that overtook it; none if it was not matched.
     pub reordered_by: Option<u64>,
+    /// The time of one of its sightings is wrong: no delay follows from it.
+    pub has_wrong_time: bool,
 }

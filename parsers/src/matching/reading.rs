@@ -317,5 +317,6 @@ fn outside(
         evidence: Evidence::NoCapture,
         lost_bytes: None,
         reordered_by: None,
+        has_wrong_time: false,
     }
 }

@@ -269,6 +269,7 @@ impl Matcher {
                     *reordered_by = arrivals.arrive(here.order);
                 }
                 here.state = matched;
+                here.has_wrong_time |= there.has_wrong_time;
             }
         }
     }
@@ -298,6 +299,7 @@ impl Matcher {
             settled: group.settled,
             reordered_by,
         };
+        here.has_wrong_time = has_wrong_time;
         group.has_match = true;
         group.is_delivered = true;
         if group.sent.count == 0 {

@@ -209,6 +209,7 @@ fn begin_row(entry: &Entry) -> FateRow {
         evidence: Evidence::Alike,
         lost_bytes: None,
         reordered_by: None,
+        has_wrong_time: entry.has_wrong_time,
     }
 }
 
