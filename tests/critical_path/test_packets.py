@@ -10,7 +10,8 @@ import pytest
 import tiny
 from programs import MS
 
-from flowsweep.critical_path import packets
+from flowsweep.critical_path import packets, record, table
+from flowsweep.critical_path.parts import Part
 
 if TYPE_CHECKING:
     from flowsweep.critical_path.packets import HostPackets
@@ -109,6 +110,20 @@ def test_an_unknown_fate_is_not_explained(tmp_path: Path) -> None:
     sent = [packet(0, 0), packet(1, 1000, None, fate="unknown")]
     found = rows(read(tmp_path, sent, [0]))
     assert [row["is_explained"] for row in found] == [True, False]
+
+
+@pytest.mark.parametrize(("last", "is_found"), [(500, True), (400, False)])
+def test_a_translated_connection_has_the_times_of_its_packets(
+    last: int, is_found: bool, tmp_path: Path
+) -> None:
+    """Packets without a flow have no message; their payload is not explained."""
+    sent = [packet(0, 0), packet(last, 1000)]
+    found = read(tmp_path, sent, [0, last], dst_ip="198.51.100.7", dst_port=77)
+    assert [row["is_explained"] for row in rows(found)] == [is_found] * 2
+    assert [row["is_in_order"] for row in rows(found)] == [is_found] * 2
+    assert set(found.packets["receiver"]) == {"pc3"}
+    path = table._find({"pc1": found}, record.Circumstances(None, None, None, {}))
+    assert (path[0].part == Part.UNKNOWN) is not is_found
 
 
 def test_a_port_that_is_used_again_is_another_stream(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from spoiled import DEMO, change, copy_run
+from spoiled import DEMO, change, copy_run, translate
 
 import flowsweep
 
@@ -107,6 +107,21 @@ def test_a_message_arrived_when_the_receiver_begins_to_acknowledge_its_last_byte
     # Linux delays an acknowledgement by at most 40 ms, plus the time to its next tick.
     assert max(waits) < 60 * MS
     assert sorted(waits)[len(waits) // 2] < MS
+
+
+def test_a_router_that_translates_addresses_changes_nothing(command, tmp_path, export):
+    """Neither a message nor a piece of the critical path."""
+    made = []
+    for name, addresses in (("plain", {}), ("translated", {"10.77.1.1": "203.0.113.1"})):
+        run = copy_run(DEMO / RUNS[1], tmp_path / name / RUNS[1])
+        for host in ("pc3", "pc4"):
+            translate(run, host, addresses)
+        made.append(export(ingest(command, run, tmp_path / name / "tables")))
+    (plain, about), (translated, found) = made
+    assert about["arrived"] == found["arrived"] > 250
+    assert translated.slices == plain.slices
+    assert translated.arrows == plain.arrows
+    assert translated.critical_path == plain.critical_path != []
 
 
 def test_a_wrong_clock_moves_no_message_by_more_than_the_stated_error(

@@ -6,8 +6,8 @@ What the time is. computing: from the arrival of what the host waited for to wha
 sender stall: the sender of a message held bytes back, for a window, its pace or more data.
 serialisation: what the bytes take at the rate of the link. queueing: others' bytes left before
 them. loss recovery: from the first sending of its bytes to the one that arrived. propagation: the
-least delay of the direction. not explained: the whole run, where the fate of more than 5 % of the
-payload is not known."""
+least delay of the direction. not explained: the whole run, where the fate or connection of more
+than 5 % of the payload is not known."""
 _BEGIN = """\
 When it begins, by the reference's clock. Parts of one message follow each other in the order of
 `part`, which need not be that of time."""

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flowsweep.matching.own_ends import ENDS, with_own_ends
+
 if TYPE_CHECKING:
     import polars as pl
 
-ENDS = ["src_ip", "src_port", "dst_ip", "dst_port"]
 #: `way` numbers the distinct combinations of `ENDS`.
 STREAM = ["way", "connection"]
 #: Columns that a retransmission shares with the packet that first carried its bytes.
@@ -33,8 +34,8 @@ class HostPackets:
             the direction, null if unknown; `ip_bytes_so_far`, its message's up to this packet;
             `queued_ns_so_far`, how long any packet among these was in the link's queue;
             `is_in_order`, whether all bytes before it had arrived by `arrival`; `is_explained`,
-            whether its arrival time or its loss is known. Messages that queued behind each other
-            are one message here.
+            whether its connection, and its arrival time or its loss, are known. Messages that
+            queued behind each other are one message here.
         handshakes: A row for each connection that the host opened: `sender`, `receiver`, `opened`
             and `answered`.
         shift_ns: How far the reference's clock is ahead at the first packet; 0 if unknown.
@@ -57,16 +58,18 @@ def read(hosts: Mapping[str, Path]) -> dict[str, HostPackets]:
 def _read_host(host: str, folder: Path) -> HostPackets:
     import polars as pl
 
-    flows = _scan(folder, "flows").collect()
+    flows = with_own_ends(_scan(folder, "flows").collect(), _scan(folder, "fates"))
     ways = flows.select(ENDS).unique(maintain_order=True).with_row_index("way")
     flows = flows.join(ways, on=ENDS).drop(ENDS)
     own = _own_packets(host, folder, ways)
     shifts = own["shift_ns"].drop_nulls()
     handshakes = _handshakes(host, own, flows)
+    is_known = pl.col("way").is_not_null()
+    known = _assign_messages(own.filter(is_known), folder, flows)
+    found = _with_order(_with_messages(_with_offsets(known)))
+    rows = pl.concat([found, _unexplained(own.filter(~is_known)).select(found.columns)])
     return HostPackets(
-        _with_order(_with_messages(_with_offsets(_assign_messages(own, folder, flows)))).select(
-            pl.lit(host).alias("sender"), pl.all()
-        ),
+        rows.select(pl.lit(host).alias("sender"), pl.all()),
         handshakes,
         shifts[0] if len(shifts) else 0,
     )
@@ -90,7 +93,7 @@ def _own_packets(host: str, folder: Path, ways: pl.DataFrame) -> pl.DataFrame:
             & (pl.col("payload_bytes") > 0)
             & (pl.col("fate") != "duplicated")
         )
-        .join(ways.lazy(), on=ENDS)
+        .join(ways.lazy(), on=ENDS, how="left")
         .select(
             "way",
             pl.col("receiver").cast(pl.Categorical),
@@ -114,6 +117,21 @@ def _own_packets(host: str, folder: Path, ways: pl.DataFrame) -> pl.DataFrame:
         "time", shift.alias("shift_ns"), (pl.col("time") + shift).alias("sent"),
         (pl.col("reference") + pl.col("delay_ns")).alias("arrival"), base.alias("base_ns"),
     )  # fmt: skip
+
+
+def _unexplained(packets: pl.DataFrame) -> pl.DataFrame:
+    """Returns packets of translated connections (NAT) that are not found in `flows`.
+
+    Their messages are not known, so no path can use them; they count as payload all the same.
+    """
+    import polars as pl
+
+    return packets.with_columns(
+        pl.col("receiver").cast(pl.String),
+        *(pl.col("sent").alias(name) for name in ("began", "first_sent")),
+        *(pl.lit(0, pl.Int64).alias(name) for name in ("ip_bytes_so_far", "queued_ns_so_far")),
+        *(pl.lit(value=False).alias(name) for name in ("is_in_order", "is_explained")),
+    )
 
 
 def _assign_messages(packets: pl.DataFrame, folder: Path, flows: pl.DataFrame) -> pl.DataFrame:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flowsweep.critical_path.record import Circumstances
     from flowsweep.critical_path.walk import Step
 
-#: Share of the payload whose fate must be known.
+#: Share of the payload whose fate and connection must be known.
 LEAST_EXPLAINED = 0.95
 
 
@@ -71,7 +71,7 @@ def _find(sent: Mapping[str, HostPackets], known: Circumstances) -> list[Step]:
 
 
 def _explained_share(packets: pl.DataFrame) -> float:
-    """Returns the share of the payload that arrived at a known time or is known to be lost."""
+    """Returns the share of the payload of which connection, and arrival or loss, are known."""
     explained, payload = (
         int(rows["payload_bytes"].sum()) for rows in (packets.filter("is_explained"), packets)
     )

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from flowsweep.errors import FlowsweepError
 from flowsweep.exports.clock import Clock
 from flowsweep.exports.stream import Passage, Segment, Stream
+from flowsweep.matching.own_ends import ENDS, with_own_ends
 
 if TYPE_CHECKING:
     import polars as pl
 
-ENDS = ["src_ip", "src_port", "dst_ip", "dst_port"]
 CONNECTION = ["connection", "direction"]
 #: Reasons in the column `lack` why the arrival of a message is unknown.
 LACKS = NOT_CAPTURED, LOST, CLOCK = ("not captured", "lost or not matched", "clock")
@@ -70,7 +70,10 @@ def read(hosts: Mapping[str, Path], progress: Callable[[str], None] | None = Non
     import polars as pl
 
     owners = _owners(hosts)
-    flows = {host: _table(folder, "flows", FLOWS) for host, folder in hosts.items()}
+    flows = {
+        host: with_own_ends(_table(folder, "flows", FLOWS), _table(folder, "fates", FATES).lazy())
+        for host, folder in hosts.items()
+    }
     sender = _owner("src_ip", owners)
     sent = [some.filter(sender == host).select(ENDS) for host, some in flows.items()]
     captured = pl.concat(sent).unique()
