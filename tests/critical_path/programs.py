@@ -17,7 +17,13 @@ SIZE = 1_486  # with Ethernet's 14 bytes 1,500
 RATE = 12e6  # 1 ms for each message
 SERIALISATION = MS
 HANDSHAKES = pl.DataFrame(
-    schema={"sender": pl.String, "receiver": pl.String, "opened": pl.Int64, "answered": pl.Int64}
+    schema={
+        "sender": pl.String,
+        "receiver": pl.String,
+        "opened": pl.Int64,
+        "answered": pl.Int64,
+        "is_repeated": pl.Boolean,
+    }
 )
 
 

@@ -10,7 +10,7 @@ import pytest
 import tiny
 from programs import MS
 
-from flowsweep.critical_path import packets, record, table
+from flowsweep.critical_path import packets, record, table, walk
 from flowsweep.critical_path.parts import Part
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def packet(at: int, seq: int, delay: int | None = BASE, **changes: Any) -> dict[
 
 def read(folder: Path, sent: list[dict[str, Any]], messages: list[int], **flow: Any) -> HostPackets:
     """Returns the packets of pc1; `messages` are the ms at which messages begin."""
-    about = tiny.flow(ENDS["src_ip"], ENDS["dst_ip"], handshake_rtt_ns=None, **flow)
+    changes = {"handshake_rtt_ns": None, "syn_packets": 1} | flow
+    about = tiny.flow(ENDS["src_ip"], ENDS["dst_ip"], **changes)
     tiny.table(folder, "flows", "r", "pc1", [about])
     begins = [{"first_time": tiny.T0 + at * MS, "last_time": tiny.T0 + at * MS} for at in messages]
     tiny.table(folder, "messages", "r", "pc1", [tiny.message(1000, **one) for one in begins])
@@ -151,7 +152,30 @@ def test_a_handshake_is_of_who_opened_the_connection(tmp_path: Path) -> None:
     known.write_parquet(path / "flows.parquet")
     found = packets.read({"pc1": path})["pc1"]
     opened = tiny.T0 + SHIFT
-    assert found.handshakes.rows() == [("pc1", "pc3", opened, opened + 12 * MS)]
+    assert found.handshakes.rows() == [("pc1", "pc3", opened, opened + 12 * MS, False)]
+
+
+def test_a_lost_syn_is_waited_for_until_its_answer(tmp_path: Path) -> None:
+    """It was sent again after 1 s; which one was answered the capture does not show."""
+    read(tmp_path, [packet(1020, 0)], [1020], syn_packets=2)
+    path = tmp_path / "tables" / "run=r" / "host=pc1"
+    flows = pl.read_parquet(path / "flows.parquet")
+    back = {"direction": "backward", "src_ip": ENDS["dst_ip"], "dst_ip": ENDS["src_ip"]}
+    time = (pl.col("first_time").dt.epoch("ns") + 1012 * MS).cast(flows["first_time"].dtype)
+    other = flows.with_columns(first_time=time, **{key: pl.lit(one) for key, one in back.items()})
+    pl.concat([flows, other]).write_parquet(path / "flows.parquet")
+    found = packets.read({"pc1": path})["pc1"]
+    opened = tiny.T0 + SHIFT
+    answered = opened + 1012 * MS
+    assert found.handshakes.rows() == [("pc1", "pc3", opened, answered, True)]
+    # The other direction is as fast.
+    one, two = pl.col("sender"), pl.col("receiver")
+    mirrored = found.packets.with_columns(one.alias("receiver"), two.alias("sender"))
+    both = packets.HostPackets(pl.concat([found.packets, mirrored]), found.handshakes, SHIFT)
+    parts = [
+        (step.part, step.duration_ns) for step in walk.find({"pc1": both}, opened, answered, {})
+    ]
+    assert parts == [(Part.RECOVERY, 1002 * MS), (Part.PROPAGATION, 2 * BASE)]
 
 
 def test_connections_side_by_side_have_their_own_numbers(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ class HostPackets:
             `is_in_order`, whether all bytes before it had arrived by `arrival`; `is_explained`,
             whether its connection, and its arrival time or its loss, are known. Messages that
             queued behind each other are one message here.
-        handshakes: A row for each connection that the host opened: `sender`, `receiver`, `opened`
-            and `answered`.
+        handshakes: A row for each connection that the host opened: `sender`, `receiver`, `opened`,
+            `answered`, and `is_repeated`, whether the SYN that was answered is not the first one.
         shift_ns: How far the reference's clock is ahead at the first packet; 0 if unknown.
     """
 
@@ -264,19 +264,30 @@ def _handshakes(host: str, packets: pl.DataFrame, flows: pl.DataFrame) -> pl.Dat
 
     peers = packets.group_by("way").agg(pl.col("receiver", "shift_ns").first())
     opened = pl.col("first_time").dt.epoch("ns") + pl.col("shift_ns")
+    # A SYN that was sent twice has no round-trip time, but the first packet back is its answer.
+    is_repeated = pl.col("handshake_rtt_ns").is_null() & (pl.col("syn_packets") > 1)
+    answer = pl.col("answer").dt.epoch("ns") + pl.col("shift_ns")
+    back = flows.filter((pl.col("direction") == "backward") & (pl.col("start") == "syn"))
     return (
-        flows.filter(
-            (pl.col("direction") == "forward")
-            & (pl.col("start") == "syn")
-            & pl.col("handshake_rtt_ns").is_not_null()
-        )
+        flows.filter((pl.col("direction") == "forward") & (pl.col("start") == "syn"))
         .join(peers, on="way", maintain_order="left")
+        .join(
+            back.select("connection", pl.col("first_time").alias("answer")),
+            on="connection",
+            how="left",
+            maintain_order="left",
+        )
         .select(
             pl.lit(host).alias("sender"),
             pl.col("receiver").cast(pl.String),
             opened.alias("opened"),
-            (opened + pl.col("handshake_rtt_ns")).alias("answered"),
+            pl.when(is_repeated)
+            .then(answer)
+            .otherwise(opened + pl.col("handshake_rtt_ns"))
+            .alias("answered"),
+            is_repeated.alias("is_repeated"),
         )
+        .filter(pl.col("answered").is_not_null())
     )
 
 

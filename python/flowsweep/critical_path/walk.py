@@ -122,6 +122,9 @@ def _select_packets(packets: pl.DataFrame) -> pl.DataFrame:
 def _select_handshakes(rows: pl.DataFrame, least: pl.DataFrame) -> pl.DataFrame:
     """Returns the journey of each SYN and its answer, for which the sender of the SYN waits.
 
+    Which of several SYNs was answered is not known; it is taken to have queued nowhere, so that
+    the whole wait above the least round trip is loss recovery.
+
     Args:
         rows: Handshakes.
         least: The least delay of each direction.
@@ -135,17 +138,20 @@ def _select_handshakes(rows: pl.DataFrame, least: pl.DataFrame) -> pl.DataFrame:
     )
     ends = ["sender", "receiver"]
     both = pl.col("base_ns") + pl.col("back_ns")
-    opened = pl.col("opened")
+    opened, answered = pl.col("opened"), pl.col("answered")
+    latest = pl.max_horizontal(opened, answered - both)
+    sent = pl.when("is_repeated").then(latest).otherwise(opened)
     return (
         rows.join(least, on=ends)
         .join(back, on=ends)
         .select(
             *ends,
             pl.col("sender").alias("at"),
-            *(opened.alias(name) for name in ("began", "first_sent", "sent")),
-            pl.col("answered").alias("arrival"),
+            *(opened.alias(name) for name in ("began", "first_sent")),
+            sent.alias("sent"),
+            answered.alias("arrival"),
             both.alias("base_ns"),
             pl.lit(0, pl.Int64).alias("ip_bytes"),
-            (pl.col("answered") - opened - both).alias("queued_ns"),
+            (answered - sent - both).alias("queued_ns"),
         )
     )
