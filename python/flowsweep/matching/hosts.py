@@ -25,7 +25,8 @@ class Host:
         name: Name of the host.
         captures: Its capture file, or the parts of a rotated capture.
         addresses: IP addresses that it sends from.
-        dropped: Number of packets that its capture is known to have lost.
+        dropped: Number of packets that its capture is known to lack; 1 if it had a filter, and
+            another host had a different one or none, so that nobody knows the number.
         span: Start and end of the capture in ns since 1970, if its manifest states them.
         kernel: Number of its running kernel; hosts with the same kernel have the same clock.
     """
@@ -72,8 +73,16 @@ def find(paths: Sequence[Path], stated: Mapping[str, Sequence[str]]) -> list[Hos
     _check_apart(captures, known)
     about = {host: _manifest(files) for host, files in captures.items()}
     kernels = clocks.kernels(list(about.values()))
+    unlike = _with_unlike_filters(about)
     return [
-        Host(host, tuple(files), known[host], _dropped(files), _span(about[host]), kernel)
+        Host(
+            host,
+            tuple(files),
+            known[host],
+            _dropped(files) or int(host in unlike),
+            _span(about[host]),
+            kernel,
+        )
         for (host, files), kernel in zip(captures.items(), kernels, strict=True)
     ]
 
@@ -219,6 +228,16 @@ def _check_apart(captures: Mapping[str, object], known: Mapping[str, Sequence[st
 def _dropped(files: Sequence[Path]) -> int:
     counts = read_drops(name_paths(files)).values()
     return sum(count for pair in counts for count in pair if count is not None)
+
+
+def _with_unlike_filters(about: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Returns the hosts with a filter, by their manifests, if not all hosts have the same one.
+
+    What such a capture lacks may be what its filter kept out, and was not lost.
+    """
+    filters = {host: manifest.get("filter") or "" for host, manifest in about.items()}
+    is_same = len({str(one) for one in filters.values()}) == 1
+    return set() if is_same else {host for host, own in filters.items() if own}
 
 
 def _manifest(files: Sequence[Path]) -> Mapping[str, Any]:
