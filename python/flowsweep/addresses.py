@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,6 +37,17 @@ def join_port(address: str, port: int | None) -> str:
     if port is None:
         return address
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def canonical(text: str) -> str:
+    """Returns an IP address as the tables contain it, and any other text as it is."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return text
+    # Python before 3.13 writes the IPv4 address in it in hexadecimal.
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return f"::ffff:{mapped}" if mapped else str(address)
 
 
 def guess_own(flows: pl.DataFrame) -> list[str]:

@@ -114,6 +114,22 @@ def test_what_the_report_does_not_read_is_kept_as_it_is(row):
     assert found["problem"] == '"small"'
 
 
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("FD00::1", "fd00::1"),
+        ("fd00:0:0::03", "fd00::3"),
+        ("::FFFF:10.0.0.1", "::ffff:10.0.0.1"),
+        ("10.77.1.1", "10.77.1.1"),
+        ("pc1.example.org", "pc1.example.org"),
+        (None, None),
+    ],
+)
+def test_an_address_is_written_as_in_the_tables(written, kept, row):
+    (host,) = row({"hosts": [{"name": "pc1", "address": written}]})["hosts"]
+    assert host["address"] == kept
+
+
 def test_times_at_the_ends_of_what_nanoseconds_tell(row):
     found = row({"start": "1678-01-01T00:00:00Z", "end": "2261-12-31T23:59:59.999999999+00:00"})
     assert found["start"] == -9214560000000000000

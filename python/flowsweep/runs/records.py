@@ -10,8 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from flowsweep import addresses
 from flowsweep.files import inputs
 from flowsweep.runs.applications import Application
 from flowsweep.runs.outcomes import Outcomes  # noqa: TC001 - pydantic reads it
@@ -35,7 +36,7 @@ class Host(Record):
 
     name: Name | None = None
     site: Name | None = None
-    address: Name | None = None
+    address: Annotated[Name, AfterValidator(addresses.canonical)] | None = None
 
 
 class Lateness(Record):
