@@ -1,14 +1,15 @@
 -- One row per run and host: its site and its addresses in the experiment network, the main one
--- (`address`) first. Where run.json does not state addresses, they are guessed from the host's
--- capture. A candidate has sent a packet. These decide, in order: a host may have the address; it
--- sent most of the packets that the file marks as the capturing host's; it is in the most packets
--- between two hosts; its segments wait longer for their acknowledgements, because the other end is
--- far away; it sent more to groups; it is private; it opened more connections, because captures are
--- made at the client more often than at the server. No two hosts of a run have the same address:
--- the better guess keeps it, and the other host gets its best address that is no host's first
--- choice, or none. `is_arbitrary`: only the kind of the address and the order of names decided. A
--- host that speaks IPv4 and IPv6 has an address of each if both are in nearly all packets of their
--- family; else the capture may be of a network, and not of one host.
+-- (`address`) first. run.json has an entry for each address of a host; where it states none, they
+-- are guessed from the host's capture. A candidate has sent a packet. These
+-- decide, in order: a host may have the address; it sent most of the packets that the file marks as
+-- the capturing host's; it is in the most packets between two hosts; its segments wait longer for
+-- their acknowledgements, because the other end is far away; it sent more to groups; it is private;
+-- it opened more connections, because captures are made at the client more often than at the
+-- server. No two hosts of a run have the same address: the better guess keeps it, and the other
+-- host gets its best address that is no host's first choice, or none. `is_arbitrary`: only the kind
+-- of the address and the order of names decided. A host that speaks IPv4 and IPv6 has an address of
+-- each if both are in nearly all packets of their family; else the capture may be of a network, and
+-- not of one host.
 with
 
 named as (
@@ -19,18 +20,40 @@ named as (
     from stg_runs
 ),
 
-known as (
+-- the hosts of run.json
+stated as (
     select
         run,
         "name" as host,
-        site,
+        arg_min(site, position) as site,
+        min(position) as position,
+    from named
+    where "name" is not null
+    group by run, "name"
+),
+
+-- the addresses of run.json
+addressed as (
+    select
+        run,
+        "name" as host,
         address,
-        [address] as addresses,
-        position,
+        min(position) as position,
+    from named
+    where "name" is not null and address is not null
+    group by run, "name", address
+),
+
+known as (
+    select
+        stated.*,
+        arg_min(addressed.address, addressed.position) as address,
+        list(addressed.address order by addressed.position) as addresses,
         false as is_guessed,
         false as is_arbitrary,
-    from named
-    where address is not null
+    from stated
+    inner join addressed using (run, host)
+    group by stated.run, stated.host, stated.site, stated.position
 ),
 
 -- each direction with its least and greatest `rtt_min_ns` over all captures of the run
@@ -222,7 +245,7 @@ guessed as (
     select
         chosen.run,
         chosen.host,
-        named.site,
+        stated.site,
         chosen.address,
         [chosen.address] || if(
             second_families.address is null, [], [second_families.address]
@@ -233,7 +256,7 @@ guessed as (
         chosen.is_arbitrary,
     from chosen
     left join second_families using (run, host)
-    left join named on chosen.run = named.run and chosen.host = named."name"
+    left join stated using (run, host)
 ),
 
 final as (

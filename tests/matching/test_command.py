@@ -144,3 +144,16 @@ def test_an_address_of_run_json_that_is_none_names_its_place(match, tmp_path):
     done = match(run)
     assert done.returncode == 2
     assert "run.json: hosts[1].address" in done.stderr
+
+
+def test_a_host_may_have_two_addresses_in_run_json(match, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in ("pc1", "pc2"):
+        shutil.copy(RUN / f"{name}.pcap.zst", run)
+    own = [("pc1", "10.77.1.1"), ("pc1", "192.168.7.1"), ("pc2", "10.77.1.2")]
+    record = {"hosts": [{"name": name, "address": address} for name, address in own]}
+    (run / "run.json").write_text(json.dumps(record))
+    done = match(run, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["addresses"]["pc1"] == ["10.77.1.1", "192.168.7.1"]

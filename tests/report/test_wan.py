@@ -46,6 +46,23 @@ def test_what_an_uncaptured_host_sent_is_taken_from_the_receiver(tmp_path: Path)
     assert all(row["is_far_side"] for row in found)
 
 
+def test_a_host_with_two_addresses_is_one_host(tmp_path: Path) -> None:
+    """run.json has an entry for each of its addresses; one may be there twice, or lack the site."""
+    others = [PC3, "192.168.7.1", PC3]
+    hosts = [*HOSTS[:3], *({"name": "pc3", "site": None, "address": one} for one in others)]
+    one_run(tmp_path, {"pc3": tiny.bins(PC3, PC1, {0: 12_500})}, hosts=hosts)
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        tiny.flow(PC3, PC1, wire_bytes=12_500),
+        tiny.flow("192.168.7.1", PC1, wire_bytes=500, src_port=1),
+    ])  # fmt: skip
+    (host,) = Warehouse(tmp_path).select("select * from hosts where host = 'pc3'").to_dicts()
+    assert (host["site"], host["addresses"]) == ("east", [PC3, "192.168.7.1"])
+    assert sum(row["wire_bytes"] for row in rows(tmp_path, "wan_throughput")) == 12_500
+    assert [row["out_mb"] for row in rows(tmp_path, "totals")] == [0.013]
+    counts = {row["site"]: row["hosts"] for row in rows(tmp_path, "throughput_per_core")}
+    assert counts == {None: 3, "west": 2, "east": 1}
+
+
 def test_a_capture_with_many_drops_is_stated(tmp_path: Path) -> None:
     one_run(tmp_path, {"pc1": tiny.bins(PC1, PC3, {0: 12_500})})
     tiny.table(tmp_path, "captures", "r", "pc1", [tiny.capture(dropped_kernel=5_000)])

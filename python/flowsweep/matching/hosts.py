@@ -156,7 +156,7 @@ def _recorded(path: Path) -> dict[str, tuple[str, ...]]:
         if address is None:
             continue
         try:
-            found[str(name)] = (_without_scope(str(address)),)
+            found[str(name)] = (*found.get(str(name), ()), _without_scope(str(address)))
         except ValueError:
             raise FlowsweepError(
                 f"{path}: hosts[{place}].address: no IP address",
