@@ -1,6 +1,6 @@
 -- One row per run and host: its site and its addresses in the experiment network, the main one
--- (`address`) first. run.json has an entry for each address of a host; where it states none, they
--- are guessed from the host's capture. A candidate has sent a packet. These
+-- (`address`) first. run.json has an entry for each address of a host; those of a host without any
+-- are guessed from its capture. A candidate has sent a packet, and is not in run.json. These
 -- decide, in order: a host may have the address; it sent most of the packets that the file marks as
 -- the capturing host's; it is in the most packets between two hosts; its segments wait longer for
 -- their acknowledgements, because the other end is far away; it sent more to groups; it is private;
@@ -63,7 +63,7 @@ directions as (
         min(rtt_min_ns) over all_captures as least_rtt_ns,
         max(rtt_min_ns) over all_captures as most_rtt_ns,
     from stg_flows
-    where run not in (select run from known)
+    where (run, host) not in (select (run, host) from known)
     window all_captures as (
         partition by run, protocol, src_ip, src_port, dst_ip, dst_port
     )
@@ -140,6 +140,7 @@ choices as (
             partition by run, host order by score desc, address asc
         ) as choice,
     from candidates
+    where (run, address) not in (select (run, address) from addressed)
 ),
 
 -- the best address of each family; `is_in_most`: it is in nine tenths of the family's answered
@@ -250,8 +251,7 @@ guessed as (
         [chosen.address] || if(
             second_families.address is null, [], [second_families.address]
         ) as addresses,
-        row_number() over (partition by chosen.run order by chosen.host)
-            as position,
+        stated.position,
         true as is_guessed,
         chosen.is_arbitrary,
     from chosen
@@ -265,4 +265,9 @@ final as (
     select * from guessed
 )
 
-select * from final
+-- in the order of run.json; hosts that it does not name come last
+select
+    * replace (
+        row_number() over (partition by run order by position nulls last, host) as position
+    ),
+from final

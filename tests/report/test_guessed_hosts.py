@@ -169,6 +169,25 @@ def test_a_host_whose_address_is_guessed_is_at_its_site(tmp_path: Path) -> None:
     assert ("west", "east") in sites
 
 
+def test_a_host_without_an_address_beside_one_with_is_guessed(tmp_path: Path) -> None:
+    """The most packets in its capture are of the other host, which run.json states."""
+    addresses = {"pc3": None, "pc1": WEST}
+    hosts = [{"name": name, "site": name, "address": one} for name, one in addresses.items()]
+    tiny.runs(tmp_path, [tiny.run("r", hosts=[*hosts, hosts[0]])])
+    for host in ("pc1", "pc3", "pc5"):
+        tiny.table(tmp_path, "captures", "r", host, [tiny.capture()])
+        tiny.table(tmp_path, "flows", "r", host, [
+            tiny.flow(WEST, "10.77.9.9", packets=9, src_port=1),
+            tiny.flow({"pc5": "10.77.3.1"}.get(host, EAST), WEST, packets=5),
+        ])  # fmt: skip
+    sql = "select host, site, address, is_guessed from hosts order by position"
+    assert Warehouse(tmp_path).select(sql).rows() == [
+        ("pc3", "pc3", EAST, True),
+        ("pc1", "pc1", WEST, False),
+        ("pc5", None, "10.77.3.1", True),
+    ]
+
+
 @pytest.mark.parametrize(
     "group",
     ["224.0.0.251", "239.255.255.250", "255.255.255.255", "192.0.2.255", "0.0.0.0", "ff02::fb"],
