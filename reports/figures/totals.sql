@@ -5,8 +5,17 @@ with
 own as (
     select
         flows.run,
-        sum(wire_bytes) filter (receiver = shown_hosts.host) as in_bytes,
-        sum(wire_bytes) filter (sender = shown_hosts.host) as out_bytes,
+        -- what a host without flows received and sent; unknown if the bytes of some flow are
+        case
+            when count(wire_bytes) = count(*) and count(shown_hosts.host) > 0
+                then 0
+        end as none,
+        coalesce(
+            sum(wire_bytes) filter (receiver = shown_hosts.host), none
+        ) as in_bytes,
+        coalesce(
+            sum(wire_bytes) filter (sender = shown_hosts.host), none
+        ) as out_bytes,
         sum(wire_bytes) as all_bytes,
         sum(packets) as all_packets,
         sum(new_payload_bytes(flows)) as data_bytes,
@@ -66,11 +75,11 @@ by_point as (
         median(runs.completion_s) as completion_s,
         median(own.in_bytes) as in_bytes,
         median(
-            own.in_bytes / coalesce(runs.completion_s, spans.length_s)
+            own.in_bytes / coalesce(nullif(runs.completion_s, 0), spans.length_s)
         ) as in_bytes_s,
         median(own.out_bytes) as out_bytes,
         median(
-            own.out_bytes / coalesce(runs.completion_s, spans.length_s)
+            own.out_bytes / coalesce(nullif(runs.completion_s, 0), spans.length_s)
         ) as out_bytes_s,
         median(own.all_bytes) as all_bytes,
         median(own.all_packets) as all_packets,

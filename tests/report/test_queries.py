@@ -222,7 +222,7 @@ def test_totals_are_medians_over_the_runs_of_a_point(tmp_path: Path) -> None:
             tiny.flow(EAST, WEST, wire_bytes=size, packets=100)
         ])  # fmt: skip
     (row,) = Warehouse(tmp_path).rows("totals").rows(named=True)
-    assert (row["out_mb"], row["out_mbit_s"], row["in_mb"]) == (2.0, 8.0, None)
+    assert (row["out_mb"], row["out_mbit_s"], row["in_mb"]) == (2.0, 8.0, 0.0)
     assert (row["all_packets"], row["runs_used"], row["host"]) == (100, 3, "pc3")
 
 
@@ -333,3 +333,28 @@ def test_a_point_whose_runs_all_failed_is_not_called_within_the_level(tmp_path: 
             state,
             None if state == "never" else "no run is valid at 64.0 ms",
         )
+
+
+def test_a_run_in_which_the_host_received_nothing_counts_as_none(tmp_path: Path) -> None:
+    """pc3 receives 0, 0 and 30,000 bytes; one of the runs took no time that can be divided by."""
+    times = [1.0, 1.0, 0.0]
+    tiny.runs(tmp_path, [
+        tiny.run(f"r{n}", baseline=True, completion_s=time) for n, time in enumerate(times)
+    ])  # fmt: skip
+    for n in range(3):
+        tiny.table(tmp_path, "captures", f"r{n}", "pc3", [tiny.capture()])
+        sent = [tiny.flow(EAST, WEST)]
+        back = tiny.flow(WEST, EAST, direction="backward", wire_bytes=30_000)
+        tiny.table(tmp_path, "flows", f"r{n}", "pc3", [*sent, back] if n == 2 else sent)
+        bins = tiny.bins(EAST, WEST, {0: 10_000})
+        tiny.table(tmp_path, "throughput", f"r{n}", "pc3", bins)
+    (row,) = Warehouse(tmp_path).rows("totals").to_dicts()
+    assert (row["in_mb"], row["in_mbit_s"]) == (0.0, 0.0)
+    # each run lasts 1 s
+    assert (row["out_mb"], row["out_mbit_s"]) == (0.01, 0.08)
+    # Zeek's flows state no bytes on the wire
+    for n in range(3):
+        flow = tiny.flow(EAST, WEST, wire_bytes=None)
+        tiny.table(tmp_path, "flows", f"r{n}", "pc3", [flow])
+    (row,) = Warehouse(tmp_path).rows("totals").to_dicts()
+    assert (row["in_mb"], row["out_mb"]) == (None, None)
