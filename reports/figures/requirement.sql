@@ -50,11 +50,30 @@ bins as (
             floor_steps(
                 traffic.bin_start_ns - peak_bins.origin_ns, peak_bins.bin_ns
             ) as bin,
+            bin >= first_bin and bin < first_bin + bins as is_within,
             sum(traffic.wire_bytes)::bigint as wire_bytes,
         from shown_host_traffic as traffic
         inner join peak_bins using (run, host, direction)
         group by all
     )
+),
+
+-- Bytes by the time stamps of their packets: a merged packet is not spread, because it would lose
+-- bytes to the time before the run. What a host sends to itself is in both directions alike.
+stamped as (
+    select
+        bins.run,
+        bins.host,
+        way_past(hosts.addresses, bins.src_ip, bins.dst_ip) as direction,
+        sum(bins.wire_bytes) as bytes,
+    from shown_stg_throughput as bins
+    inner join hosts using (run, host)
+    inner join windows using (run, host)
+    where
+        bins.src_ip <> bins.dst_ip
+        and epoch_ns(bins.bin_start) // windows.bin_ns
+        between windows.first_bin and windows.first_bin + windows.bins - 1
+    group by all
 ),
 
 -- both directions of the shown host in the shown run
@@ -63,12 +82,20 @@ traffic as (
         shown_runs.app,
         shown_runs.problem,
         traffic.direction,
-        max(traffic.mbit_s) as peak_mbit_s,
-        sum(traffic.wire_bytes) * 8e3
-        / any_value(traffic.bins * traffic.bin_ns) as mean_mbit_s,
+        max(traffic.mbit_s) filter (is_within) as peak_mbit_s,
+        coalesce(any_value(stamped.bytes), 0) as bytes,
+        -- Bins without times of their own are one that covers the whole run.
+        sum(traffic.wire_bytes) * 8e3 / coalesce(
+            any_value(traffic.mean_over_ns),
+            if(
+                any_value(traffic.is_borrowed),
+                any_value(traffic.bins * traffic.bin_ns),
+                null
+            )
+        ) as mean_mbit_s,
         -- the 99 % quantile over all bins, empty ones included
         coalesce(
-            list_sort(list(traffic.mbit_s), 'desc')[
+            list_sort(list(traffic.mbit_s) filter (is_within), 'desc')[
                 (
                     any_value(traffic.bins)
                     - ceil(any_value(traffic.bins) * 0.99) + 1
@@ -82,25 +109,21 @@ traffic as (
     from bins as traffic
     inner join shown_runs using (run)
     inner join shown_hosts using (run, host)
-    where
-        traffic.bin >= traffic.first_bin
-        and traffic.bin < traffic.first_bin + traffic.bins
+    inner join runs using (run)
+    left join stamped using (run, host, direction)
+    where traffic.is_within or runs.stands_alone
     group by shown_runs.app, shown_runs.problem, traffic.direction
 ),
 
 busier as (
     select
-        app,
-        problem,
-        arg_max(direction, (mean_mbit_s, direction)) as direction,
-        arg_max(peak_mbit_s, (mean_mbit_s, direction)) as peak_mbit_s,
-        arg_max(p99_mbit_s, (mean_mbit_s, direction)) as p99_mbit_s,
-        max(mean_mbit_s) as mean_mbit_s,
-        arg_max(bin_ms, (mean_mbit_s, direction)) as bin_ms,
-        arg_max(shortest_ms, (mean_mbit_s, direction)) as shortest_ms,
-        bool_or(is_borrowed) as is_borrowed,
+        * exclude (is_borrowed),
+        bool_or(is_borrowed) over (partition by app, problem) as is_borrowed,
     from traffic
-    group by app, problem
+    qualify
+        row_number() over (
+            partition by app, problem order by bytes desc, direction desc
+        ) = 1
 ),
 
 grades as (
@@ -188,7 +211,13 @@ final as (
         -- Packets without a time of their own leave the peak unknown.
         if(busier.is_borrowed, null, rounded(busier.peak_mbit_s)) as peak_mbit_s,
         if(busier.is_borrowed, null, rounded(busier.p99_mbit_s)) as p99_mbit_s,
-        rounded(busier.mean_mbit_s) as mean_mbit_s,
+        -- As in throughput_series, a run has no mean if its few bins reach so far beyond its ends
+        -- that the mean over its own time exceeds the busiest bin.
+        if(
+            busier.is_borrowed or busier.mean_mbit_s <= busier.peak_mbit_s,
+            rounded(busier.mean_mbit_s),
+            null
+        ) as mean_mbit_s,
         busier.bin_ms,
         busier.shortest_ms,
         busier.is_borrowed,

@@ -10,20 +10,10 @@ runs_shown as (
         shown_runs.run,
         peak_bins.* exclude (run, end_ns),
         runs.stands_alone,
-        -- Captures alone last from the first packet to the last. A time shorter than a bin has no
-        -- mean rate, and a packet with a coarse stamp passed before the next stamp.
-        case
-            when not runs.stands_alone then peak_bins.length_ns
-            when peak_bins.end_ns - peak_bins.start_ns >= peak_bins.bin_ns
-                then
-                    peak_bins.end_ns - peak_bins.start_ns
-                    + coalesce(coarse_stamps.resolution_ns, 0)
-        end as mean_over_ns,
     from shown_runs
     inner join peak_bins using (run)
     inner join runs using (run)
     inner join shown_hosts using (run, host)
-    left join coarse_stamps using (run, host)
     where peak_bins.bins > 0
 ),
 

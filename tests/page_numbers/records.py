@@ -190,7 +190,7 @@ def _requirement(raw: Raw) -> Expected:
         for key, bins in bin_bytes(raw)
         if key["run"] == raw.shown_run and key["host"] == raw.shown_host
     }
-    busier = max(rates, key=lambda direction: rates[direction].mean())
+    busier = max(rates, key=lambda direction: rates[direction].sum())
     ordered = np.sort(rates[busier])
     captures = raw.table("captures").join(raw.runs.select("run", "is_baseline"), on="run")
     row |= {

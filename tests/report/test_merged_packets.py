@@ -76,11 +76,40 @@ def test_no_bin_is_shorter_than_a_merged_packet_takes(merged: Path) -> None:
     assert "Not measurable below" in page.build(merged).html.replace("\u00a0", " ")
 
 
-def test_the_mean_beside_the_peak_is_of_the_same_bins(tmp_path: Path) -> None:
-    warehouse = Warehouse(experiment(tmp_path, count=3, merged=3))
+@pytest.mark.parametrize(("count", "is_known"), [(3, False), (COUNT, True)])
+def test_the_mean_beside_the_peak_is_that_of_the_series(
+    tmp_path: Path, count: int, *, is_known: bool
+) -> None:
+    """Three packets take less time than a bin, so they have no mean."""
+    warehouse = Warehouse(experiment(tmp_path, count=count, merged=count))
     (need,) = warehouse.rows("requirement").to_dicts()
     assert need["bin_ms"] > 10
-    assert 0 < need["mean_mbit_s"] <= need["peak_mbit_s"]
+    series = warehouse.rows("throughput_series").filter(pl.col("direction") == "out")
+    mean = series["run_mean_mbit_s"].max()
+    assert (mean is not None) == is_known
+    assert need["mean_mbit_s"] == (pytest.approx(mean, rel=1e-4) if is_known else None)
+    assert 0 < (mean or need["peak_mbit_s"]) <= need["peak_mbit_s"]
+
+
+def test_the_busier_direction_is_the_one_with_more_bytes(tmp_path: Path) -> None:
+    """A part of the time that the merged packet took is before the run."""
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    west, east = (host["address"] for host in tiny.HOSTS)
+    sent = {0: 3000, 30: 3000, 60: 60_000, 95: 3000}
+    back = dict.fromkeys(range(100), 600)
+    tiny.table(tmp_path, "captures", "r", "pc3", [tiny.capture(super_packets=1)])
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        tiny.flow(east, west, wire_bytes=69_000, largest_packet_bytes=59_986, mss=1460,
+                  duration_ns=950 * tiny.MS, last_time=tiny.T0 + 950 * tiny.MS),
+        tiny.flow(west, east, wire_bytes=60_000, largest_packet_bytes=586, direction="backward"),
+    ])  # fmt: skip
+    bins = tiny.bins(east, west, sent) + tiny.bins(west, east, back)
+    tiny.table(tmp_path, "throughput", "r", "pc3", bins)
+    warehouse = Warehouse(tmp_path)
+    (need,) = warehouse.rows("requirement").to_dicts()
+    assert need["busier_direction"] == "out"
+    series = warehouse.rows("throughput_series").filter(pl.col("direction") == "out")
+    assert need["mean_mbit_s"] == pytest.approx(series["run_mean_mbit_s"].max(), rel=1e-4)
 
 
 def test_bytes_are_kept(merged: Path) -> None:
