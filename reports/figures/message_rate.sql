@@ -9,6 +9,32 @@ pools as (
     where not is_shown_only
 ),
 
+-- A run whose messages all began outside its time, or within a site, had none; unknown where a
+-- capture of it is left out.
+per_run as (
+    select
+        run,
+        span_s,
+        messages,
+        most_writes,
+    from message_sums
+    union all by name
+    select
+        table_rows.run,
+        any_value((run_spans.end_ns - run_spans.start_ns) / 1e9) as span_s,
+        0 as messages,
+        0 as most_writes,
+    from table_rows
+    inner join run_spans using (run)
+    left join host_grades using (run, host)
+    where
+        table_rows.kind = 'messages'
+        and run_spans.has_rate
+        and table_rows.run not in (select run from message_sums)
+    group by table_rows.run
+    having bool_and(coalesce(host_grades.has_content, true))
+),
+
 rates as (
     select
         pools.point,
@@ -21,7 +47,7 @@ rates as (
             when count(most_writes) = count(*)
                 then median(most_writes / span_s)
         end as messages_s_most,
-    from message_sums as sums
+    from per_run
     inner join pools using (run)
     where span_s > 0
     group by pools.point, pools.alone

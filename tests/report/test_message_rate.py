@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import tiny
 
+from flowsweep.render import page
 from flowsweep.render.figures import message_rate
 from flowsweep.warehouse import Warehouse
 
@@ -43,6 +44,23 @@ def test_a_message_outside_the_time_of_the_run_is_not_counted(tmp_path: Path) ->
     (row,) = Warehouse(tmp_path).rows("message_rate").rows(named=True)
     assert (row["messages"], row["p50_bytes"]) == (2, 30)
     assert row["messages_s"] == pytest.approx(2 / 0.985, abs=1e-3)
+
+
+def test_a_run_without_a_message_in_its_time_had_none(tmp_path: Path) -> None:
+    """Of three runs, one has 2 messages in its second; the others' were before it."""
+    tiny.runs(tmp_path, [tiny.run(name, baseline=True) for name in "abc"])
+    for name, first in (("a", -9_000), ("b", -9_000), ("c", 0)):
+        tiny.table(tmp_path, "captures", name, "pc3", [tiny.capture()])
+        tiny.table(tmp_path, "throughput", name, "pc3", tiny.bins(EAST, WEST, {0: 1}))
+        tiny.table(tmp_path, "flows", name, "pc3", [tiny.flow(EAST, WEST)])
+        tiny.table(tmp_path, "messages", name, "pc3", [
+            tiny.message(9, first_time=tiny.T0 + (first + number) * tiny.MS) for number in (0, 1)
+        ])  # fmt: skip
+    (row,) = Warehouse(tmp_path).rows("message_rate").rows(named=True)
+    assert [row[f"messages_s{end}"] for end in ("_min", "", "_max", "_most")] == [0, 0, 2, 0]
+    assert (row["messages"], row["runs"]) == (2, 1)
+    # A median of 0 has no place on a log axis.
+    assert 'id="figure-message_rate"' in page.build(tmp_path).html
 
 
 def test_messages_seen_only_by_the_receiver_are_flagged(tmp_path: Path) -> None:

@@ -145,7 +145,8 @@ def _panels(
             "low": None
             if row["messages_s_min"] is None
             else max(row["messages_s_min"], per_second[0]),
-            "x": row["messages_s"],
+            # 0 has no place on this axis
+            "x": row["messages_s"] or None,
             "high": row["messages_s_max"],
             "rate": _format_rate(row),
             # a message has at least one byte; 0 has no place on this axis
