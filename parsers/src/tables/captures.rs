@@ -122,7 +122,7 @@ columns! {
         => rows.int(|row| row.sifted.late_packets);
     Column::new("received_packets", Int64, "packets", "Packets that the interface received for the capture, those dropped included, as the statistics of a pcapng file say. Those of a file that holds a part of a capture (one of several, or what a filter left) are of the whole capture, and so are its drops.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.interface.received.map(|count| count as i64)));
-    Column::new("dropped_kernel", Int64, "packets", "Packets the kernel dropped for lack of buffer, as the file or the capture's manifest says. Where a pcapng file has no totals: the sum of what its packets say was lost before them, by the kernel or the interface.", "").or_null()
+    Column::new("dropped_kernel", Int64, "packets", "Packets the kernel dropped for lack of buffer, as the file or the capture's manifest says, and those that the agent received and could not write. Where a pcapng file has no totals: the sum of what its packets say was lost before them, by the kernel or the interface.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.interface.dropped_kernel.map(|count| count as i64)));
     Column::new("dropped_interface", Int64, "packets", "Packets the interface dropped, as the file or the capture's manifest says.", "").or_null()
         => arrays::int64_or_null(rows.each().map(|row| row.interface.dropped_interface.map(|count| count as i64)));
