@@ -102,8 +102,8 @@ class Unpacked:
     def consumed(self) -> int:
         """Bytes of the stored file that have been read so far."""
 
-def count(octets: bytes, pattern: bytes) -> int:
-    """Counts a pattern of one or two bytes in `octets`; occurrences may overlap."""
+def count(data: bytes, pattern: bytes) -> int:
+    """Counts a pattern of one or two bytes in `data`; occurrences may overlap."""
 
 def tables() -> list[str]:
     """Returns the names of all tables of a capture."""

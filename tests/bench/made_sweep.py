@@ -147,7 +147,7 @@ def _bins(random: np.random.Generator, rate: int, size: Size) -> pl.DataFrame:
     full = rate * 1e6 * BIN_NS / 8e9
     frames = []
     for source, target in ((0, 1), (1, 0)):
-        octets = np.minimum(full, random.lognormal(np.log(full / 4), 1.2, size.bins)).astype(int)
+        sizes = np.minimum(full, random.lognormal(np.log(full / 4), 1.2, size.bins)).astype(int)
         busy = np.flatnonzero(random.random(size.bins) < 0.9999)
         frames.append(
             pl.DataFrame({
@@ -155,9 +155,9 @@ def _bins(random: np.random.Generator, rate: int, size: Size) -> pl.DataFrame:
                 "bin_ns": np.full(len(busy), BIN_NS),
                 "src_ip": [HOSTS[source][2]] * len(busy),
                 "dst_ip": [HOSTS[target][2]] * len(busy),
-                "packets": octets[busy] // 1000 + 1,
-                "wire_bytes": octets[busy] + 66,
-                "payload_bytes": octets[busy],
+                "packets": sizes[busy] // 1000 + 1,
+                "wire_bytes": sizes[busy] + 66,
+                "payload_bytes": sizes[busy],
             })
         )  # fmt: skip
     return pl.concat(frames).sort("bin_start").with_columns(pl.col("bin_start").cast(TIME))
@@ -223,12 +223,12 @@ def _messages(random: np.random.Generator, size: Size) -> pl.DataFrame:
     for direction in ("forward", "backward"):
         times = np.sort(random.integers(0, size.bins * BIN_NS, size.messages))
         connections = random.integers(0, size.connections, size.messages)
-        octets = random.lognormal(7, 1.5, size.messages).astype(int) + 1
-        for time, connection, octet in zip(times, connections, octets, strict=True):
+        sizes = random.lognormal(7, 1.5, size.messages).astype(int) + 1
+        for time, connection, length in zip(times, connections, sizes, strict=True):
             rows.append({
                 "connection": int(connection), "direction": direction,
                 "first_time": T0 + int(time), "last_time": T0 + int(time) + MS,
-                "bytes": int(octet), "packets": int(octet) // 1448 + 1, "gap_before_ns": MS,
+                "bytes": int(length), "packets": int(length) // 1448 + 1, "gap_before_ns": MS,
                 "evidence": "turn+short", "at_sender": True, "merged_possible": False,
             })  # fmt: skip
     frame = pl.DataFrame(rows).sort("connection", "direction", "first_time")

@@ -80,11 +80,11 @@ def asked(name: str, made: Path) -> pl.DataFrame:
 
 
 def test_totals(flows: Any, made: Path) -> None:
-    octets = flows.wire_bytes
+    wire_bytes = flows.wire_bytes
     sums = flows.assign(
-        in_mb=octets.where(flows.dst_ip == SHOWN, 0) / 1e6,
-        out_mb=octets.where(flows.src_ip == SHOWN, 0) / 1e6,
-        all_mb=octets / 1e6,
+        in_mb=wire_bytes.where(flows.dst_ip == SHOWN, 0) / 1e6,
+        out_mb=wire_bytes.where(flows.src_ip == SHOWN, 0) / 1e6,
+        all_mb=wire_bytes / 1e6,
         all_packets=flows.packets,
     )
     columns = ["in_mb", "out_mb", "all_mb", "all_packets"]

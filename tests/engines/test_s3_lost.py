@@ -64,25 +64,25 @@ class Door:
         with client, socket.create_connection(self._server) as server, suppress(OSError):
             threading.Thread(target=self._answer, args=[server, client], daemon=True).start()
             is_upload = False
-            while octets := client.recv(65536):
-                head, end, body = octets.partition(b"\r\n\r\n")
-                if octets.startswith(b"PUT ") and self._key in octets.partition(b"\r\n")[0]:
+            while received := client.recv(65536):
+                head, end, body = received.partition(b"\r\n\r\n")
+                if received.startswith(b"PUT ") and self._key in received.partition(b"\r\n")[0]:
                     is_upload = True
                     server.sendall(head + end)
-                    octets = body  # may follow the header's interim response 100
-                if is_upload and octets:
+                    received = body  # may follow the header's interim response 100
+                if is_upload and received:
                     self._inlet.shutdown(socket.SHUT_RDWR)
                     self._inlet.close()
-                    self.sent = len(octets) // 2
-                    server.sendall(octets[: self.sent])
+                    self.sent = len(received) // 2
+                    server.sendall(received[: self.sent])
                     return
-                server.sendall(octets)
+                server.sendall(received)
 
     @staticmethod
     def _answer(server: socket.socket, client: socket.socket) -> None:
         with suppress(OSError):
-            while octets := server.recv(65536):
-                client.sendall(octets)
+            while received := server.recv(65536):
+                client.sendall(received)
 
 
 @pytest.fixture

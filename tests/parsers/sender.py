@@ -67,13 +67,13 @@ PHASES = {
 PORTS = {name: FIRST_PORT + number for number, name in enumerate(PHASES)}
 
 
-def _exactly(connection: socket.socket, octets: int) -> bool:
-    """Reads `octets` bytes; returns False if the stream ends first."""
-    while octets > 0:
-        got = len(connection.recv(min(octets, len(BLOCK))))
+def _exactly(connection: socket.socket, remaining: int) -> bool:
+    """Reads `remaining` bytes; returns False if the stream ends first."""
+    while remaining > 0:
+        got = len(connection.recv(min(remaining, len(BLOCK))))
         if got == 0:
             return False
-        octets -= got
+        remaining -= got
     return True
 
 

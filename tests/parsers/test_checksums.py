@@ -33,9 +33,9 @@ def with_checksums(frame: bytes) -> bytes:
     return frame[:14] + bytes(header + segment)
 
 
-def _checksum(octets: bytes) -> bytes:
-    octets += bytes(len(octets) % 2)
-    total = sum(struct.unpack(f">{len(octets) // 2}H", octets))
+def _checksum(content: bytes) -> bytes:
+    content += bytes(len(content) % 2)
+    total = sum(struct.unpack(f">{len(content) // 2}H", content))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
     return struct.pack(">H", 0xFFFF - total)

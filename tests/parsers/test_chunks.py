@@ -111,8 +111,8 @@ def test_several_files_are_one_capture(
 def test_messages_hold_every_byte_once(whole: Path) -> None:
     flows = pl.read_parquet(whole / "tables/flows.parquet")
     messages = pl.read_parquet(whole / "tables/messages.parquet")
-    octets = flows["payload_bytes"].sum() - flows["retransmitted_bytes"].sum()
-    assert messages["bytes"].sum() == octets
+    total = flows["payload_bytes"].sum() - flows["retransmitted_bytes"].sum()
+    assert messages["bytes"].sum() == total
 
 
 def fragment(frame: bytes, *, offset: int, more: bool, ident: int) -> bytes:

@@ -79,14 +79,14 @@ def test_a_view_is_not_taken(results: Path) -> None:
     assert "of another file" not in Warehouse(results).rows(NAME)["app"].to_list()
 
 
-@pytest.mark.parametrize("octets", [b"", b"no database", b"\0" * 4096])
+@pytest.mark.parametrize("content", [b"", b"no database", b"\0" * 4096])
 def test_a_damaged_database_is_left_alone(
-    results: Path, warehouse: Warehouse, octets: bytes
+    results: Path, warehouse: Warehouse, content: bytes
 ) -> None:
     path = results / f"{results.name}.duckdb"
-    path.write_bytes(octets)
+    path.write_bytes(content)
     assert Warehouse(results).rows(NAME).equals(warehouse.rows(NAME))
-    assert path.read_bytes() == octets
+    assert path.read_bytes() == content
 
 
 def test_a_new_report_takes_nothing(results: Path) -> None:

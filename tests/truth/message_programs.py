@@ -99,7 +99,7 @@ def both(program: str, port: int, asked: int, answered: int, source: str) -> lis
 def redis(folder: Path, count: int) -> Iterator[dict]:
     """Runs redis-benchmark with one client; redis counts its commands."""
     server, client, load = map(found, ("redis-server", "redis-cli", "redis-benchmark"))
-    for port, (title, command, octets) in REDIS.items():
+    for port, (title, command, size) in REDIS.items():
         door = folder / f"redis{port}"
         words = [server, "--port", port, "--bind", HOSTS["pc2"], "--unixsocket", door]
         words += ["--save", "", "--protected-mode", "no", "--daemonize", "no"]
@@ -107,10 +107,10 @@ def redis(folder: Path, count: int) -> Iterator[dict]:
             wait_for(HOSTS["pc2"], port, "pc2", folder)
             ask = (*on("pc2", client, "-s", door),)
             if command == "get":
-                output(*ask, "-x", "set", "key:__rand_int__", input="x" * octets)
+                output(*ask, "-x", "set", "key:__rand_int__", input="x" * size)
             output(*ask, "config", "resetstat")
             words = [load, "-h", HOSTS["pc2"], "-p", port, "-c", 1, "-n", count]
-            output(*on("pc1", *words, "-d", octets, "-t", command, "-q"))
+            output(*on("pc1", *words, "-d", size, "-t", command, "-q"))
             statistics = output(*ask, "info", "commandstats")
             stats = {
                 name: int(n) for name, n in re.findall(r"cmdstat_([^:]*):calls=(\d+)", statistics)
@@ -187,7 +187,7 @@ def nginx(folder: Path, count: int) -> Iterator[dict]:
 daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.err; user root; worker_processes 1;
 events {{}}
 http {{
-  log_format octets "$request_uri $bytes_sent"; access_log {folder}/nginx.log octets;
+  log_format sizes "$request_uri $bytes_sent"; access_log {folder}/nginx.log sizes;
   sendfile on; tcp_nopush on; keepalive_requests 100000;
   server {{ listen {HOSTS["pc2"]}:{NGINX_PORT}; root {folder}/pages; }}
 }}""")
@@ -225,8 +225,8 @@ def http_server(folder: Path, count: int) -> Iterator[dict]:
 
 def _pages(folder: Path) -> list[str]:
     (folder / "pages").mkdir(exist_ok=True)
-    for name, octets in PAGES.items():
-        (folder / "pages" / name).write_bytes(bytes(octets))
+    for name, size in PAGES.items():
+        (folder / "pages" / name).write_bytes(bytes(size))
     return list(PAGES)
 
 

@@ -60,11 +60,11 @@ def test_the_bytes_between_the_sites_are_those_of_the_senders_captures(captured_
             packets = pl.DataFrame(flowsweep.read_packets(capture)).join(
                 flows, on=["connection", "direction"]
             )
-            for src, dst, octets in packets.select("src_ip", "dst_ip", "wire_bytes").iter_rows():
+            for src, dst, size in packets.select("src_ip", "dst_ip", "wire_bytes").iter_rows():
                 there = hosts.get(src), hosts.get(dst)
                 if there[0] == host and there[1] and site != sites[there[1]]:
                     key = record.parent.name, site, sites[there[1]]
-                    expected[key] = expected.get(key, 0) + octets
+                    expected[key] = expected.get(key, 0) + size
     result = command("flowsweep", "query", "wan_throughput", captured_demo, "--format", "json")
     found = {}
     for row in json.loads(result.stdout):

@@ -119,11 +119,11 @@ def test_traffic_comes_in_waves_and_the_first_is_the_longest(measured):
 
 def check_waves(runs) -> None:
     found = waves(runs[0])
-    octets = [wave["payload_bytes"].sum() for wave in found]
+    sizes = [wave["payload_bytes"].sum() for wave in found]
     # Here 2.28 MB, then 0.61, 0.56, 0.49, 0.40, 0.30, 0.19, 0.08 MB, and a little more.
-    assert octets[0] > 2 * max(octets[1:]), octets
-    assert octets[1:8] == sorted(octets[1:8], reverse=True), octets
-    assert octets[6] > 100_000, octets
+    assert sizes[0] > 2 * max(sizes[1:]), sizes
+    assert sizes[1:8] == sorted(sizes[1:8], reverse=True), sizes
+    assert sizes[6] > 100_000, sizes
     for wave in found[:7]:
         sizes = wave["payload_bytes"].to_list()
         full = [place for place, size in enumerate(sizes) if size == FULL_BYTES]

@@ -192,13 +192,13 @@ def test_modelcheck_comes_in_waves(das3):
     start = nanoseconds(application["start"])
     flows = das3.sent(run, "uva1").select("connection", "direction")
     messages = das3.table(run, "uva1", "messages").join(flows, on=["connection", "direction"])
-    octets = []
+    sizes = []
     for phase in (phase for phase in application["phases"] if phase["rank"] == 0):
         begin, end = (start + round(1e9 * phase[at]) for at in ("start_s", "end_s"))
         inside = messages.filter(pl.col("first_time").dt.epoch("ns").is_between(begin, end))
-        octets.append(inside["bytes"].sum())
-    assert octets[0] > 2 * max(octets[1:]), octets
-    assert octets[1:6] == sorted(octets[1:6], reverse=True), octets
+        sizes.append(inside["bytes"].sum())
+    assert sizes[0] > 2 * max(sizes[1:]), sizes
+    assert sizes[1:6] == sorted(sizes[1:6], reverse=True), sizes
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_video_keeps_its_frame_rate_where_the_link_carries_it(das3, run, low, hi
     flows = flows.filter(~pl.col("dst_ip").is_in(list(readers.values())))
     spans = das3.runs[run]["application"]["transfers"]
     flows = flows.filter(pl.col("payload_bytes") > spans[0]["bytes"])
-    octets = flows["payload_bytes"].sum() - flows["retransmitted_bytes"].sum()
+    total = flows["payload_bytes"].sum() - flows["retransmitted_bytes"].sum()
     seconds = (flows["last_time"].max() - flows["first_time"].min()).total_seconds()
-    assert octets == pytest.approx(sum(span["bytes"] for span in spans), rel=0.01)
+    assert total == pytest.approx(sum(span["bytes"] for span in spans), rel=0.01)
     assert low < (len(spans) - 1) / seconds < high
 
 

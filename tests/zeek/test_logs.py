@@ -245,8 +245,8 @@ def test_a_value_of_another_type_is_reported_with_its_line(tmp_path: Path) -> No
 
 def test_bytes_that_are_no_text_are_kept_as_escapes(tmp_path: Path) -> None:
     columns = {"ts": ("time", "1.000000"), "name": ("string", "é?")}
-    octets = log("x", 3, columns).encode().replace(b"\xc3\xa9?", b"\xff\xc3", 1)
-    (tmp_path / "x.log").write_bytes(octets)
+    content = log("x", 3, columns).encode().replace(b"\xc3\xa9?", b"\xff\xc3", 1)
+    (tmp_path / "x.log").write_bytes(content)
     done = run(tmp_path / "x.log", "-o", tmp_path / "out")
     assert done.returncode == 1
     assert "1 line not in UTF-8, kept" in done.stderr

@@ -37,10 +37,10 @@ def value(text: str, kind: str, unset: str = "-") -> object:
         return exact if kind == "interval" else EPOCH + exact
     if text == "(empty)":
         return ""
-    octets = re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes.fromhex(found[1].decode()),
+    unescaped = re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes.fromhex(found[1].decode()),
                     text.encode())  # fmt: skip
     try:
-        return octets.decode()
+        return unescaped.decode()
     except UnicodeDecodeError:
         return text  # not valid text: its escapes stay
 

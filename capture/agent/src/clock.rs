@@ -29,7 +29,7 @@ pub struct Clock {
     pub at_end: Option<State>,
 }
 
-/// What is known of the clock at one moment.
+/// A reading of the clock at one moment.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct State {
     /// When this was asked, RFC 3339.

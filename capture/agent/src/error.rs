@@ -45,7 +45,7 @@ pub enum Error {
     /// A call to the kernel failed that normally does not.
     #[error("{action} failed")]
     System {
-        /// What was attempted.
+        /// The operation that failed.
         action: &'static str,
         /// The operating system's error.
         source: io::Error,

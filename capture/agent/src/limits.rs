@@ -15,7 +15,7 @@ pub enum WhenFull {
     RemoveOldest,
 }
 
-/// What bounds the files of a capture.
+/// Bounds on the files of a capture.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Limits {
     /// Largest pcap of one file before compression.

@@ -17,7 +17,7 @@ use crate::recorder::Recorder;
 use crate::reserve::Reserve;
 use crate::time;
 
-/// What a reader must know to trust the files.
+/// The manifest of a capture: its settings, counters and clock, by which a reader can judge the files.
 #[derive(Debug, Clone, Serialize)]
 pub struct Manifest {
     /// Whether the capture has ended, and how.
@@ -66,7 +66,7 @@ pub struct Manifest {
     pub rotate_time_s: Option<f64>,
     /// The most that the files may take on the disk; null without bound.
     pub max_disk_bytes: Option<u64>,
-    /// What happens at that bound.
+    /// Whether the capture ends at `max_disk_bytes` or the oldest files go; null without that bound.
     pub when_full: Option<WhenFull>,
     /// Where the stamps come from.
     pub clock: Clock,

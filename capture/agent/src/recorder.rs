@@ -56,7 +56,7 @@ pub struct Recorder {
     reserve: Reserve,
 }
 
-/// What became of the packets.
+/// The files of a recording, the packets in them, and the files removed.
 #[derive(Debug)]
 pub struct Series {
     /// Every file that is still there, in order; the last may be unfinished.

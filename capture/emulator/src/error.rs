@@ -25,9 +25,9 @@ pub enum Error {
         key: String,
         /// The value that was found.
         found: String,
-        /// What would have been accepted.
+        /// A value that would be accepted.
         expected: String,
-        /// What to change.
+        /// The remedy.
         remedy: String,
     },
     /// A port's interface does not exist in this network namespace.
@@ -55,13 +55,13 @@ pub enum Error {
         path: PathBuf,
         /// The operating system's error.
         source: io::Error,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A call to the kernel failed that normally does not.
     #[error("{action} failed")]
     System {
-        /// What was attempted.
+        /// The operation that failed.
         action: String,
         /// The operating system's error.
         source: io::Error,

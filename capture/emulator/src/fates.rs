@@ -14,7 +14,7 @@ use flowsweep_common::{output, privileges};
 
 use crate::error::Error;
 
-/// What became of a frame; the number in the record.
+/// The fate of a frame; the number in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// The interface at the far end took it.
@@ -93,7 +93,7 @@ pub struct Record {
     pub link: u16,
     /// Member of the bundle.
     pub member: u8,
-    /// What became of it.
+    /// The fate of the frame.
     pub fate: Fate,
 }
 

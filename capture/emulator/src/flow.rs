@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-/// What a flow is.
+/// The header fields that choose the link of a bundle for a frame.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub enum Policy {
     /// IP addresses and ports.

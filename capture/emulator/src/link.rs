@@ -19,7 +19,7 @@ use crate::line::{Line, LineParameters, Outcome};
 use crate::loss::{Loss, LossState};
 use crate::random::Stream;
 
-/// What one direction of a link does to frames.
+/// Settings of one direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameters {
     /// Propagation delay, nanoseconds, one way.
@@ -79,7 +79,7 @@ pub struct Drop<T> {
     pub item: T,
 }
 
-/// What was decided about a frame before it entered the queue.
+/// A frame with its random draws, which are made before it enters the queue.
 #[derive(Debug, Clone)]
 struct Draw<T> {
     jitter_ns: i64,

@@ -19,7 +19,7 @@ pub struct Port {
     pub name: String,
     /// Interface in this network namespace.
     pub interface: String,
-    /// What happened here so far.
+    /// Counters of this port since the start.
     pub counters: PortCounters,
     socket: PacketSocket,
     index: u32,
@@ -27,7 +27,7 @@ pub struct Port {
     emptied_ns: u64,
 }
 
-/// What became of frames handed to the interface.
+/// Fates of frames handed to the interface.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sent {
     /// This many left, from the first on.

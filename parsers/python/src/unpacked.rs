@@ -46,13 +46,13 @@ impl Unpacked {
     }
 }
 
-/// Counts occurrences of a pattern of one or two bytes in `bytes`; they may overlap.
+/// Counts occurrences of a pattern of one or two bytes in `data`; they may overlap.
 #[pyfunction]
-pub(crate) fn count(py: Python<'_>, bytes: &[u8], pattern: &[u8]) -> PyResult<usize> {
+pub(crate) fn count(py: Python<'_>, data: &[u8], pattern: &[u8]) -> PyResult<usize> {
     let (first, second) = match *pattern {
         [first] => (first, None),
         [first, second] => (first, Some(second)),
         _ => return Err(PyValueError::new_err("a pattern has one byte or two")),
     };
-    Ok(py.detach(|| flowsweep_parsers::count(bytes, first, second)))
+    Ok(py.detach(|| flowsweep_parsers::count(data, first, second)))
 }

@@ -35,7 +35,7 @@ pub(crate) struct CaptureFile {
     at: usize,
     /// Position in the window to which the records' offsets refer.
     base: usize,
-    /// What was found after the records.
+    /// State of the input after the records: more to read, its end, or damage.
     status: Status,
     records: Vec<Record>,
     /// How many of them have been handed on, ...

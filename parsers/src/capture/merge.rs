@@ -67,7 +67,7 @@ pub struct FileSummary {
     pub packets: u64,
 }
 
-/// What is known about a file after it was read.
+/// Results of a file that was read to its end: rows of `captures`, summary, damage, identity on the disk.
 struct Finished {
     number: usize,
     rows: Vec<CaptureRow>,
@@ -109,7 +109,7 @@ struct Careful {
     counts: HashMap<(u32, u32), SiftedCounts>,
 }
 
-/// What was found apart from the packets, in the order of the inputs.
+/// Results of all files besides their packets, in the order of the inputs.
 #[derive(Default)]
 pub(crate) struct Found {
     pub captures: Vec<CaptureRow>,

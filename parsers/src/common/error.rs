@@ -9,7 +9,7 @@ pub enum Error {
     /// The operating system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done, with the path.
+        /// The operation that failed, with the path.
         what: String,
         /// The operating system's reason.
         source: io::Error,
@@ -21,9 +21,9 @@ pub enum Error {
         file: String,
         /// The first bytes in readable form.
         found: String,
-        /// What a capture begins with.
+        /// The first bytes that a capture may have, in words.
         expected: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
     /// An option has no meaning.
@@ -33,7 +33,7 @@ pub enum Error {
         option: &'static str,
         /// The value given.
         found: String,
-        /// What would be valid.
+        /// The valid values of the option.
         expected: &'static str,
     },
     /// The state of the packets would take more memory than allowed.
@@ -41,11 +41,11 @@ pub enum Error {
     Memory {
         /// Where in the input.
         place: String,
-        /// What takes the memory.
+        /// The state that takes the memory.
         found: String,
         /// The limit, and what set it.
         expected: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
     /// A file differs from the one read before.
@@ -96,9 +96,9 @@ pub struct Damage {
     pub packet: u64,
     /// Byte offset of its record in the uncompressed input.
     pub offset: u64,
-    /// What was found there.
+    /// The bytes found there, in words.
     pub found: String,
-    /// What was expected.
+    /// The bytes expected there, in words.
     pub expected: String,
     /// Packets of this file that were kept.
     pub kept: u64,

@@ -84,7 +84,7 @@ impl TranslationFound {
     }
 }
 
-/// What was read and found.
+/// Packets of a match by host and path, with the clocks found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchSummary {
     /// The number of records in the captures of each host.

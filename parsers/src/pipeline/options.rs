@@ -1,4 +1,4 @@
-//! What the caller of a run chooses.
+//! Options that the caller of a run chooses.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::tables::Table;
 /// Most packets in the order window: about 250 bytes each.
 const MOST_WINDOW_PACKETS: usize = 1 << 22;
 
-/// What to count and how.
+/// Options of a run: tables, bins, limits, threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct Options {

@@ -15,7 +15,7 @@ use crate::source::Input;
 use crate::tables::{Sink, Table};
 use crate::track::{Connections, States};
 
-/// What was read.
+/// Files and packets of a run, counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The files in the order they were read.

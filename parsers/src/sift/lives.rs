@@ -15,7 +15,7 @@ pub(super) struct Lives {
     pairs: HashMap<Key, Pair, RandomState>,
 }
 
-/// What is decided about a segment.
+/// The decision to which connection of its endpoints a segment belongs.
 enum Decision {
     /// It belongs to the life with this number.
     Of(u32),

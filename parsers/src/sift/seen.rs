@@ -8,7 +8,7 @@ pub(super) const LONGEST_NS: i64 = 1_000_000_000;
 /// Places at which copies of one packet are counted separately.
 const MOST_PLACES: usize = 16;
 
-/// What was seen of one content.
+/// Sightings of packets with one content.
 pub(super) struct Seen {
     /// Number of the packet that the next copies are of, and time of its latest sighting.
     pub(super) number: u64,

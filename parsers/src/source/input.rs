@@ -1,4 +1,4 @@
-//! What can be read as a capture.
+//! Inputs that can be read as a capture.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -34,7 +34,7 @@ class Transfer(Record):
 
     sender: Whole | None = Field(None, alias="from")
     receiver: Whole | None = Field(None, alias="to")
-    octets: Whole | None = Field(None, alias="bytes")
+    byte_count: Whole | None = Field(None, alias="bytes")
     start_s: Number | None = None
     end_s: Number | None = None
 
@@ -42,7 +42,7 @@ class Transfer(Record):
 class Sent(Record):
     """Messages and bytes that one rank sent to another."""
 
-    octets: Whole | None = Field(None, alias="bytes")
+    byte_count: Whole | None = Field(None, alias="bytes")
 
 
 class Primitive(Record):

@@ -188,7 +188,7 @@ pub struct Queue {
     pub bytes: Option<f64>,
     /// Frames that may wait.
     pub packets: Option<f64>,
-    /// What is dropped besides frames that find no room.
+    /// Queue discipline: drop-tail, or `CoDel`, which also drops frames that waited too long.
     #[serde(default)]
     pub discipline: Discipline,
     /// `CoDel`'s TARGET.

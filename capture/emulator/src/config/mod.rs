@@ -42,7 +42,7 @@ pub struct PlannedDirection {
     pub from: PortIndex,
     /// Port that frames go to.
     pub to: PortIndex,
-    /// What happens to them.
+    /// Delay, rate, queue, jitter, loss and duplication of these frames.
     pub layers: Layers,
 }
 

@@ -48,9 +48,9 @@ pub struct Lane {
     pub from: PortIndex,
     /// Port that frames go to.
     pub to: PortIndex,
-    /// What happens on the way, and the frames on it.
+    /// The emulated direction, with the frames in flight.
     pub link: Direction<Trip>,
-    /// What happened so far.
+    /// Counters since the start.
     pub counters: LinkCounters,
 }
 

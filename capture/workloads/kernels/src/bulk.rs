@@ -122,7 +122,7 @@ pub struct Span {
     pub whole_ns: u64,
 }
 
-/// What a sender or receiver has seen.
+/// Counts of a sender or a receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Counts {

@@ -18,7 +18,7 @@ use decoder::Decoder;
 use listed::Listed;
 pub(crate) use listed::ListedOptions;
 
-/// What a chunk keeps of packets, and whether it verifies checksums.
+/// Options of decoding a chunk: the data kept for each packet, and checks.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::struct_excessive_bools)]
 pub(crate) struct ChunkOptions {

@@ -40,7 +40,7 @@ pub(super) enum Peer {
     Never,
 }
 
-/// What is counted of packets.
+/// Counts of packets.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub packets: u64,

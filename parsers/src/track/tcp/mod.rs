@@ -43,7 +43,7 @@ struct AckContext {
     behind_ns: Option<i64>,
 }
 
-/// What a SYN announced.
+/// Options that a SYN announced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SynOptions {
     pub mss: Option<u16>,
@@ -51,7 +51,7 @@ pub(crate) struct SynOptions {
     pub sack_permitted: bool,
 }
 
-/// What only few directions need.
+/// State that few directions need.
 #[derive(Debug, Default)]
 struct Rare {
     /// Bytes sent more than once and not yet acknowledged.

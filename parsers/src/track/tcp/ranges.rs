@@ -3,7 +3,7 @@
 /// More ranges than this are joined from below, so that a hostile flow cannot make the list long.
 const MOST: usize = 4096;
 
-/// What adding a range found.
+/// Bytes of an added range that were there before, or that fill a hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Added {
     /// Bytes that were there already.

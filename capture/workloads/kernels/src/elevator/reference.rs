@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::Elevator;
 
-/// What the whole search must find.
+/// The correct result of the whole search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// States that can be reached.
