@@ -1,23 +1,16 @@
 //! `flowsweep-wan`: turns a description of links into a wide-area network between the interfaces of a namespace.
 
 mod clock;
-mod codel;
 mod config;
 mod control;
 mod engine;
 mod error;
 mod fabric;
 mod fates;
-mod flow;
-mod jitter;
 mod lateness;
-mod line;
-mod link;
-mod loss;
 mod output;
 mod pace;
 mod port;
-mod random;
 mod schedule;
 mod spin;
 mod stats;

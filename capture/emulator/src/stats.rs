@@ -1,9 +1,9 @@
 //! Writes the counters of links and ports as the JSON object of the control socket and the statistics file.
 
+use flowsweep_links::Direction;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::lateness::Quantiles;
-use crate::link::Direction;
 
 /// Frames and their bytes, 14-byte header included, FCS not.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Turns a change during the run into new parameters of what it concerns; the schedule is a list of changes.
 
+use flowsweep_links::Parameters;
+
 use super::file::{self, Port, Uplink};
 use super::numbers::whole;
 use super::values::{Framing, Layers};
 use super::{Fault, PlannedDirection, json};
-use crate::link::Parameters;
 use crate::switch::PortIndex;
 
 /// Latest change: a week. A later one has a wrong unit.

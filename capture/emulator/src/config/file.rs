@@ -1,10 +1,10 @@
 //! The configuration as written in the file: every key with its type.
 
+use flowsweep_links::Law;
+use flowsweep_links::flow::Policy;
 use serde::Deserialize;
 
 use super::field::Field;
-use crate::flow::Policy;
-use crate::jitter::Law;
 
 /// A site's port.
 #[derive(Debug, Deserialize)]

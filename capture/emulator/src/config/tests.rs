@@ -1,8 +1,7 @@
+use flowsweep_links::flow::Policy;
+use flowsweep_links::{Jitter, Law, Loss, Parameters};
+
 use super::*;
-use crate::flow::Policy;
-use crate::jitter::{Jitter, Law};
-use crate::link::Parameters;
-use crate::loss::Loss;
 use std::num::NonZeroU64;
 
 const PORTS: &str = r#""ports": [{"name": "west", "interface": "up-west"}, {"name": "east", "interface": "up-east"}]"#;

@@ -2,15 +2,12 @@
 
 use std::num::NonZeroU64;
 
+use flowsweep_links::{Jitter, LineParameters, Loss, Parameters, Queue, Targets};
+
 use super::Fault;
 use super::field::Field;
 use super::file::{self, Discipline, Values};
 use super::numbers::{at_least_one, probability, rate, whole};
-use crate::codel::Targets;
-use crate::jitter::Jitter;
-use crate::line::{LineParameters, Queue};
-use crate::link::Parameters;
-use crate::loss::Loss;
 
 /// Longest delay, one way: a minute. A longer one has a wrong unit.
 const MAX_DELAY_NS: f64 = 60e9;

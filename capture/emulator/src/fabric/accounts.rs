@@ -1,9 +1,10 @@
 //! Notes the fate of every frame: in the counters of its direction, and in the log where there is one.
 
+use flowsweep_links::{Drop, Reason};
+
 use super::{Fabric, Leaving, Trip};
 use crate::error::Error;
 use crate::fates::{self, Fate, Fates, Record};
-use crate::link::{Drop, Reason};
 use crate::switch::PortIndex;
 
 impl Fabric {

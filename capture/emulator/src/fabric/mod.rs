@@ -12,10 +12,11 @@ mod accounts;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use flowsweep_links::flow;
+use flowsweep_links::{Arrival, Direction, Parameters};
+
 use crate::config::{Applied, Network};
 use crate::fates::{Fate, Fates};
-use crate::flow;
-use crate::link::{Arrival, Direction, Parameters};
 use crate::stats::LinkCounters;
 use crate::switch::{PortIndex, Route};
 
