@@ -15,6 +15,9 @@ use crate::reserve::Reserve;
 use crate::sys::libpcap::Packet;
 use crate::sys::linux;
 
+/// Packets may wait this long in the kernel: their times are before those of the clock, and it was not set back.
+const LATENESS_NS: u64 = 10_000_000_000;
+
 /// Why no further packet is recorded.
 #[derive(Debug)]
 pub enum Halt {
@@ -41,6 +44,8 @@ pub struct Recorder {
     /// When the capture began, and when the current file ends, ns since 1970; the latter never without --rotate-time.
     start_ns: u64,
     due_ns: u64,
+    /// An earlier time shows that the clock was set back: otherwise no file would end until it is `due_ns` again.
+    earliest_ns: u64,
     current: Option<PcapFile>,
     /// Number of the next file.
     next: u32,
@@ -83,6 +88,7 @@ impl Recorder {
             limits,
             start_ns,
             due_ns: u64::MAX,
+            earliest_ns: 0,
             next: 1,
             finished: VecDeque::new(),
             finished_bytes: 0,
@@ -127,7 +133,7 @@ impl Recorder {
         if self.due_ns != u64::MAX {
             let fraction_ns = u64::from(packet.fraction) * u64::from(self.format.resolution_ns);
             let stamp_ns = u64::from(packet.seconds) * 1_000_000_000 + fraction_ns;
-            if stamp_ns >= self.due_ns {
+            if self.is_outside_period(stamp_ns) {
                 self.end_period(stamp_ns)?;
             }
         }
@@ -188,7 +194,7 @@ impl Recorder {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
             .as_nanos() as u64;
-        if now_ns >= self.due_ns && self.halt.is_none() {
+        if self.is_outside_period(now_ns) && self.halt.is_none() {
             let result = self.end_period(now_ns);
             if let Err(halt) = result {
                 self.stop(halt);
@@ -205,11 +211,21 @@ impl Recorder {
         self.rotate()
     }
 
+    fn is_outside_period(&self, now_ns: u64) -> bool {
+        now_ns >= self.due_ns || now_ns < self.earliest_ns
+    }
+
     fn set_due(&mut self, now_ns: u64) {
         if let Some(period) = self.limits.rotate_time {
             let period_ns = (period.as_nanos() as u64).max(1);
-            let passed = now_ns.saturating_sub(self.start_ns) / period_ns;
+            // Before the start if the clock was set back: periods keep their grid.
+            if now_ns < self.start_ns {
+                let missing = (self.start_ns - now_ns).div_ceil(period_ns);
+                self.start_ns = self.start_ns.saturating_sub(missing * period_ns);
+            }
+            let passed = (now_ns - self.start_ns) / period_ns;
             self.due_ns = self.start_ns + (passed + 1) * period_ns;
+            self.earliest_ns = self.due_ns.saturating_sub(2 * period_ns + LATENESS_NS);
         }
     }
 

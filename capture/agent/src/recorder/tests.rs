@@ -166,6 +166,27 @@ fn stop_keeps_all_that_fits() {
 }
 
 #[test]
+fn files_end_as_before_after_the_clock_was_set_back() {
+    let folder = Folder::new("set-back");
+    let limits = Limits {
+        rotate_time: Some(Duration::from_secs(10)),
+        ..Limits::default()
+    };
+    let mut recorder = recorder(&folder.0, "a.pcap", limits);
+    // An hour after the start, the clock is set back by half an hour; then it is set to before the start.
+    for second in (3_600..3_620).chain(1_800..1_820) {
+        record(&mut recorder, Duration::from_secs(second));
+    }
+    recorder.tick(UNIX_EPOCH + Duration::from_secs(u64::from(START_S) - 100));
+    recorder.tick(UNIX_EPOCH + Duration::from_secs(u64::from(START_S) - 85));
+    record(&mut recorder, Duration::from_secs(1));
+    recorder.finish();
+    let series = recorder.series();
+    let packets: Vec<_> = series.files.iter().map(|file| file.packets).collect();
+    assert_eq!(packets, [10, 10, 10, 10, 1]);
+}
+
+#[test]
 fn silence_ends_a_file_and_begins_none() {
     let folder = Folder::new("silence");
     let limits = Limits {
