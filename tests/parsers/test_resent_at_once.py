@@ -19,7 +19,7 @@ SEGMENT, BURST, ROUNDS = 1000, 40, 10
 LOST = range(1, 24, 2)
 
 
-def record(handshake: int | None) -> list[tuple[int, bytes]]:
+def record(handshake: int | None, *, sacks: bool = True) -> list[tuple[int, bytes]]:
     """Returns bursts with losses, resent after an RTT and a half, captured beside the sender.
 
     handshake: Time from the SYN to its answer; None for a capture that begins in mid-connection.
@@ -43,7 +43,7 @@ def record(handshake: int | None) -> list[tuple[int, bytes]]:
         for number, start in enumerate(starts):
             send(time + number * US, ACK, start, SEGMENT, 900)
             if number not in LOST:
-                sack = (start, start + SEGMENT) if start > first else None
+                sack = (start, start + SEGMENT) if start > first and sacks else None
                 answer(time + RTT + number * US, ACK, first, sack=sack)
         time += RTT + 60 * US
         for place, number in enumerate(LOST):
@@ -68,6 +68,16 @@ def test_segments_that_were_reported_missing_are_resent(
 ) -> None:
     """The handshake may take much longer than the path, as with a SYN proxy."""
     client, copies = parse(record(handshake), tmp_path)
+    assert client["retransmitted_packets"] == ROUNDS * len(LOST)
+    assert copies == 0
+
+
+@pytest.mark.parametrize("handshake", [RTT, 1 * MS, 10 * MS])
+def test_what_is_resent_after_a_later_shorter_round_trip_is_no_copy(
+    handshake: int, tmp_path: Path
+) -> None:
+    """No SACK reports a loss, and data are answered much sooner than the SYN was."""
+    client, copies = parse(record(handshake, sacks=False), tmp_path)
     assert client["retransmitted_packets"] == ROUNDS * len(LOST)
     assert copies == 0
 

@@ -21,6 +21,10 @@ const DATAGRAM_ELSEWHERE_NS: i64 = 10_000_000;
 const HANDSHAKE_CONTENTS: usize = 2;
 /// A longer run of packets alike was sent, not recorded so often.
 const MOST_RECORDED: u32 = 4;
+/// Largest usual step between the identifications of two packets of a flow if the host counts its packets.
+const NEAR_IDENTS: u16 = 2048;
+/// The score from which on identifications count as random: a larger step adds 2, another one takes 1.
+const MANY_JUMPS: u8 = 4;
 
 /// What is known of one sender of datagrams to one receiver.
 #[derive(Clone, Copy)]
@@ -33,6 +37,26 @@ pub(super) struct Talk {
     pub(super) run_before: u32,
     /// The sender gives each content another identification: the last two differed.
     pub(super) counts: bool,
+    /// Score of the larger steps between identifications, as for `MANY_JUMPS`: random ones may repeat.
+    pub(super) jumps: u8,
+}
+
+impl Talk {
+    /// Returns whether its sender draws identifications at random.
+    fn is_random(&self) -> bool {
+        self.jumps >= MANY_JUMPS
+    }
+
+    /// Takes in the next identification.
+    pub(super) fn note_step(&mut self, ident: u16) {
+        let ahead = ident.wrapping_sub(self.ident);
+        let is_near = ahead.min(ahead.wrapping_neg()) <= NEAR_IDENTS;
+        self.jumps = if is_near {
+            self.jumps.saturating_sub(1)
+        } else {
+            (self.jumps + 2).min(2 * MANY_JUMPS)
+        };
+    }
 }
 
 /// What a packet and the earlier one that it may be a copy of show.
@@ -45,6 +69,10 @@ pub(super) struct Case {
     pub(super) is_sure: bool,
     /// The content was recorded more often at another place.
     pub(super) is_elsewhere: bool,
+    /// A router may have forwarded the earlier packet: its TTL was higher, less than half a round trip before.
+    pub(super) is_routed: bool,
+    /// It may have taken another path: neighbours that pass both places, or only one of them, decide.
+    pub(super) may_be_other_path: bool,
     /// The earlier packet was sent into another virtual network.
     pub(super) is_other_network: bool,
     /// If it is a copy, others come as late at the same place: its host would not have resent it so soon.
@@ -73,9 +101,10 @@ impl Case {
         let (own, other) = (&packet.identity, &seen.identity);
         let late_ns = late_ns.saturating_mul(LATER).min(LATEST_NS);
         let is_syn = packet.is_tcp() && packet.segment.has(flag::SYN);
+        let is_random = talk.is_some_and(|talk| talk.is_random());
         let identified = match (pair, talk) {
             (Some(pair), _) => pair.is_identified(packet),
-            (None, talk) => own.ident != 0 && talk.is_some_and(|talk| talk.counts),
+            (None, talk) => own.ident != 0 && talk.is_some_and(|talk| talk.counts || is_random),
         };
         let is_once = is_syn || identified && !packet.takes_numbers();
         let (here_ns, elsewhere_ns) = match pair {
@@ -117,14 +146,25 @@ impl Case {
         let at_once = round_trip.is_none_or(|ns| waited < ns / 2);
         let sent_once = at_once || packet.is_tcp() && !packet.takes_numbers();
         let is_late = pair.is_some() && !is_elsewhere && waited <= late_ns;
-        let identified_copy = identified && (is_elsewhere || pair.is_some() && sent_once);
+        let identified_copy =
+            identified && (is_elsewhere && !is_random || pair.is_some() && sent_once);
         let late_copy = is_late && (identified || is_syn);
-        let routed = is_elsewhere && own.ttl < other.ttl && at_once;
+        // A host may send equal packets over paths of different length: not a SYN, and not data so soon.
+        let sent_alone = match pair {
+            Some(_) if packet.takes_numbers() => is_syn || round_trip.is_some(),
+            Some(pair) if packet.segment.has(flag::RST) => pair.was_copied(1 - packet.side()),
+            _ => own.ident != 0 && !is_random,
+        };
+        let is_routed = is_elsewhere && own.ttl < other.ttl && at_once;
+        let is_sure = is_retry || identified_copy || late_copy || is_routed && sent_alone;
+        let may_repeat = !packet.takes_numbers() || own.ttl < other.ttl;
         Self {
             may_be_copied: waited <= within_ns && !other_network && !earlier && !was_missing,
             within_ns,
-            is_sure: is_retry || identified_copy || late_copy || routed,
+            is_sure,
             is_elsewhere,
+            is_routed,
+            may_be_other_path: is_elsewhere && !is_sure && may_repeat && own.way != other.way,
             is_other_network: other_network,
             shows_delay: pair.is_some() && !is_elsewhere && is_once && !is_retry,
             waited,

@@ -17,7 +17,9 @@ use super::contents::Contents;
 use super::held::Held;
 use super::life::distance;
 use super::pair::{Pair, Vantage};
+use super::places::Places;
 use super::seen::{LONGEST_NS, Seen, sender};
+use super::sightings::Move;
 use super::window::Window;
 use crate::decode::flag;
 use crate::decode::segment::since;
@@ -57,6 +59,7 @@ pub(super) struct Copies {
     /// The longest delay of copies at an interface, of packets that their hosts would not have resent so soon.
     delays: HashMap<u32, i64, RandomState>,
     beside: Beside,
+    places: Places,
     asks: Asks,
     hashing: RandomState,
 }
@@ -69,6 +72,7 @@ impl Copies {
             doubled: HashSet::with_hasher(hashing.clone()),
             delays: HashMap::with_hasher(hashing.clone()),
             beside: Beside::default(),
+            places: Places::new(hashing),
             asks: Asks::new(hashing),
             hashing: hashing.clone(),
         }
@@ -153,7 +157,22 @@ impl Copies {
                 // A segment that was divided between two places is not recorded twice there.
                 let is_once_here =
                     !packet.is_tcp() || pair.as_deref().is_some_and(Pair::is_divided);
-                case.is_sure || moved && is_once_here || seen.recorded < recorded
+                let is_recorded = seen.recorded < recorded;
+                let mut passed_both = || {
+                    let known = |content: u64, time: i64| {
+                        let seen = self.contents.get(content);
+                        seen.filter(|seen| since(time, seen.time) <= case.within_ns)
+                    };
+                    let from = seen.identity;
+                    let moved = Move { packet, from };
+                    let places = &mut self.places;
+                    places.are_on_one_path(&moved, &case.terms(), ahead, known)
+                };
+                case.is_sure
+                    || moved && is_once_here
+                    || is_recorded && (packet.is_tcp() || !case.may_be_other_path)
+                    || case.may_be_other_path
+                        && passed_both().unwrap_or(case.is_routed || is_recorded)
             };
         let seen = self.contents.get_mut(content)?;
         if !is_copy {
@@ -283,14 +302,18 @@ impl Copies {
                 time,
                 ..talk
             },
-            Some(talk) => Talk {
-                content,
-                ident,
-                time,
-                run: 1,
-                run_before: talk.run,
-                counts: talk.ident != ident,
-            },
+            Some(mut talk) => {
+                talk.note_step(ident);
+                Talk {
+                    content,
+                    ident,
+                    time,
+                    run: 1,
+                    run_before: talk.run,
+                    counts: talk.ident != ident,
+                    ..talk
+                }
+            }
             None => Talk {
                 content,
                 ident,
@@ -298,6 +321,7 @@ impl Copies {
                 run: 1,
                 run_before: 0,
                 counts: false,
+                jumps: 0,
             },
         };
         self.talks.insert(hash, now);

@@ -12,6 +12,9 @@ use crate::decode::{Packet, TCP, UDP, filled_in, flag, is_left, is_of_bytes, tel
 
 /// Bytes of a link header that name where a packet was seen: addresses, tags, interface.
 const LONGEST_LINK: usize = 64;
+/// Those of them before tags and tunnels.
+const ETHERNET_ADDRESSES: usize = 12;
+const LINUX_SLL2_ADDRESSES: usize = 20;
 /// The tag of seamless redundancy (HSR, IEC 62439-3 5.7), and the length of the path after it: the two copies of a
 /// frame differ only in the path.
 const HSR: [u8; 2] = [0x89, 0x2f];
@@ -51,6 +54,8 @@ pub(crate) struct Identity {
     pub payload: u64,
     /// Hash of where it was seen: interface, link header, tunnel, TTL.
     pub point: u64,
+    /// Hash of the part of it that is equal for all packets of a flow at one place: tunnels and tags may number them.
+    pub way: u32,
     /// IPv4 identification; 0 where there is none.
     pub ident: u16,
     /// TTL or hop limit.
@@ -94,6 +99,14 @@ impl Identity {
             hasher.write_u64(packet.outer.key.hash(hashing));
             hasher.write_u32(packet.outer.id.unwrap_or_default());
         }
+        let addresses = match link_type {
+            ETHERNET => ETHERNET_ADDRESSES,
+            LINUX_SLL2 => LINUX_SLL2_ADDRESSES,
+            _ => 0,
+        };
+        let mut way = hasher.clone();
+        way.write_u32(packet.link_bytes);
+        way.write(bytes.get(..addresses).unwrap_or_default());
         // Headers of other link types contain fields that differ from frame to frame, such as numbers and times.
         if matches!(link_type, ETHERNET | LINUX_SLL2) {
             let link = (packet.link_bytes as usize).min(LONGEST_LINK);
@@ -122,6 +135,7 @@ impl Identity {
             captured,
             payload,
             point: hasher.finish(),
+            way: way.finish() as u32,
             ident: packet.ident,
             ttl: packet.ttl,
             interface,

@@ -16,7 +16,9 @@ mod life;
 mod lives;
 mod pair;
 mod parts;
+mod places;
 mod seen;
+mod sightings;
 mod window;
 
 use foldhash::fast::RandomState;

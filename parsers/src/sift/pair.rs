@@ -44,7 +44,8 @@ pub(super) struct Pair {
     pub latest: Life,
     /// Earlier lives that may go on.
     pub earlier: Vec<Life>,
-    /// Time of the SYN, then from it to the initiator's first acknowledgement: a round trip past any capture point.
+    /// Time of the SYN, then the least from one to the initiator's first acknowledgement: a round trip past any capture
+    /// point.
     syn_time: Option<i64>,
     round_trip_ns: Option<i64>,
     /// Side of the initiator.
@@ -149,10 +150,12 @@ impl Pair {
         self.is_replayed
     }
 
-    /// Returns the time from a packet to its answer, past any capture point, if that is known.
+    /// Returns the least known time from a packet to its answer, past any capture point: a handshake may take much
+    /// longer than later packets, as where a proxy connects first or a host is busy.
     pub(super) fn round_trip_ns(&self) -> Option<i64> {
         let halves = self.halves[0].zip(self.halves[1]);
-        self.round_trip_ns.or(halves.map(|(one, two)| one + two))
+        let both = halves.map(|(one, two)| one.saturating_add(two));
+        self.round_trip_ns.into_iter().chain(both).min()
     }
 
     /// Returns how soon a copy of a packet without identification follows, at the same place and at another one: much
@@ -260,7 +263,8 @@ impl Pair {
             && segment.has(flag::ACK)
             && let Some(syn_time) = self.syn_time.take()
         {
-            self.round_trip_ns = Some(since(segment.time, syn_time).max(0));
+            let known = self.round_trip_ns.unwrap_or(i64::MAX);
+            self.round_trip_ns = Some(since(segment.time, syn_time).max(0).min(known));
         }
     }
 
