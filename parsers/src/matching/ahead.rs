@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::early_steps::{Step, ahead_at};
 use super::jumps::Jump;
 use super::matcher::Matcher;
 use super::point::PointReader;
@@ -25,10 +26,12 @@ const FEW: usize = 8;
 /// The next packets of one point, in order.
 pub(super) struct Ahead<'a> {
     pub reader: PointReader<'a>,
+    /// Steps of the clock that are already known.
+    steps: &'a [Step],
     packets: VecDeque<Sighting>,
     /// The turn of the last packet taken.
     before: Option<i64>,
-    /// How far the clock was put forward since the capture began.
+    /// How far the clock was put forward since the capture began, besides `steps`.
     put_forward: i64,
     /// The packets after a jump of times, if the next packet is the first of them.
     jump: Option<Jump>,
@@ -46,11 +49,13 @@ impl<'a> Ahead<'a> {
     /// Reads the first packets.
     pub(super) fn new(
         reader: PointReader<'a>,
+        steps: &'a [Step],
         recognition: &Recognition,
         matcher: &Matcher,
     ) -> Result<Self, Error> {
         let mut ahead = Self {
             reader,
+            steps,
             packets: VecDeque::with_capacity(AHEAD),
             before: None,
             put_forward: 0,
@@ -87,7 +92,24 @@ impl<'a> Ahead<'a> {
 
     /// Returns the time of a packet by the clock as it was at the start.
     pub(super) fn time(&self, packet: &Sighting) -> i64 {
-        packet.time.saturating_sub(self.put_forward)
+        self.time_without_steps(packet)
+            .saturating_sub(self.put_forward)
+    }
+
+    /// Returns the time of a packet, less the steps of the clock that are already known.
+    fn time_without_steps(&self, packet: &Sighting) -> i64 {
+        if self.steps.is_empty() {
+            return packet.time;
+        }
+        packet
+            .time
+            .saturating_sub(ahead_at(self.steps, packet.number))
+    }
+
+    /// Returns how far the clock was put forward from the beginning of the capture to its end.
+    pub(super) fn put_forward(&self) -> i64 {
+        let known = self.steps.last().map_or(0, |step| step.ahead_ns);
+        known.saturating_add(self.put_forward)
     }
 
     /// Returns whether the next packet waits for packets of other points, which may show that the clock was set back.
@@ -159,7 +181,8 @@ impl<'a> Ahead<'a> {
         if later.any(|packet| is_near(self.time(packet), before)) {
             return None;
         }
-        Jump::new(self.packets.iter())
+        let packets = self.packets.iter();
+        Jump::new(packets.map(|packet| (packet.key, self.time_without_steps(packet))))
     }
 
     /// Reads a packet; returns false at the end.

@@ -22,14 +22,12 @@ pub(super) struct Jump {
 }
 
 impl Jump {
-    /// Collects the packets after a jump; returns none if too few of them differ from each other.
-    pub(super) fn new<'a>(packets: impl Iterator<Item = &'a Sighting>) -> Option<Self> {
+    /// Collects the packets after a jump, as keys and times; returns none if too few of them differ from each other.
+    pub(super) fn new(packets: impl Iterator<Item = (u64, i64)>) -> Option<Self> {
         let mut all: HashMap<u64, Option<i64>> = HashMap::new();
-        for packet in packets {
-            let entry = all.entry(packet.key);
-            entry
-                .and_modify(|time| *time = None)
-                .or_insert(Some(packet.time));
+        for (key, time) in packets {
+            let entry = all.entry(key);
+            entry.and_modify(|time| *time = None).or_insert(Some(time));
         }
         let alone = all.into_iter();
         let times: HashMap<u64, i64> = alone.filter_map(|(key, time)| Some((key, time?))).collect();

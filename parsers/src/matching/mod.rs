@@ -3,7 +3,7 @@
 //!
 //! Packets of all points are read in one order of time (`offsets`, `point`), as [sightings](sighting), with the
 //! addresses that their hosts use for themselves (`nat`, `translation`); after a clock was set, in the order of the
-//! other points' times (`jumps`). Sightings of one packet have the same key (`groups`); they wait for each other in a
+//! other points' times (`jumps`, `early_steps`). Sightings of one packet have the same key (`groups`); they wait for each other in a
 //! `window` that is limited in time and number. `matcher` pairs them. Segments that interfaces cut or merged are
 //! matched by their bytes (`resegmented`); the fates of datagrams that interfaces cut or merged (`datagrams`), and of
 //! packets that a router divides (`fragmented`), are unknown. `streams` collects what TCP acknowledgements prove about
@@ -14,6 +14,7 @@
 mod ahead;
 mod clocks;
 mod datagrams;
+mod early_steps;
 mod fate;
 mod first;
 mod fragmented;

@@ -1,10 +1,11 @@
-//! Rough offsets of the points' clocks, from the first packets that they have in common: sufficient to read the
-//! captures in one order.
+//! Rough offsets and steps of the points' clocks, from the first packets that they have in common: sufficient to read
+//! the captures in one order.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
+use super::early_steps::{self, Ambiguity, Shared, Step, ahead_at};
 use super::owners::Owners;
 use super::point::{LOOKED_AT, Point, PointReader};
 use super::sighting::Recognition;
@@ -31,14 +32,25 @@ struct Seen {
     again: bool,
 }
 
-/// Returns how far the clock of each point is ahead of the first one's, in ns; 0 if they have no packets in common.
+/// The points' clocks, compared with the first one.
+#[derive(Debug, Default)]
+pub(super) struct Rough {
+    /// How far each is ahead when its capture begins, in ns; 0 if it has no packet in common with others.
+    pub offsets: Vec<i64>,
+    /// How each was set among the first packets of its capture.
+    pub steps: Vec<Vec<Step>>,
+    /// Times of each pair of clocks that a step leaves unclear.
+    pub ambiguities: Vec<Ambiguity>,
+}
+
+/// Finds the rough offsets and the steps of all clocks.
 pub(super) fn rough(
     points: &[Point],
     translations: &[Translation],
     owners: &Owners,
     recognition: &Recognition,
     progress: &Progress,
-) -> Result<Vec<i64>, Error> {
+) -> Result<Rough, Error> {
     let mut seen: HashMap<(u64, (u16, u16)), Seen, RandomState> = HashMap::default();
     for (number, (point, translation)) in points.iter().zip(translations).enumerate() {
         let mut reader = PointReader::new(point, translation, progress)?;
@@ -57,16 +69,34 @@ pub(super) fn rough(
             entry.again |= slot.replace((packet.time, packet.number)).is_some();
         }
     }
-    let mut delays: HashMap<(u16, u16), Vec<(u64, i64)>> = HashMap::new();
+    let mut shared: HashMap<(u16, u16), Vec<Shared>> = HashMap::new();
     for ((_, path), seen) in seen {
         if let (Some(sent), Some(received), false) = (seen.sent, seen.received, seen.again) {
-            let delay = received.0.saturating_sub(sent.0);
-            delays.entry(path).or_default().push((sent.1, delay));
+            shared
+                .entry(path)
+                .or_default()
+                .push(Shared { sent, received });
         }
     }
-    let least = delays.into_iter();
-    let least = least.map(|(path, delays)| (path, shortest(delays)));
-    Ok(chained(points.len(), &least.collect()))
+    let steps = early_steps::find(points.len(), &shared);
+    let least = shared.iter().map(|(&path, packets)| {
+        let time = |(time, number): (i64, u64), point: u16| {
+            time.saturating_sub(ahead_at(&steps[usize::from(point)], number))
+        };
+        let delays = packets.iter().map(|packet| {
+            let received = time(packet.received, path.1);
+            let delay = received.saturating_sub(time(packet.sent, path.0));
+            (packet.sent.1, delay)
+        });
+        (path, shortest(delays.collect()))
+    });
+    let offsets = chained(points.len(), &least.collect());
+    let ambiguities = early_steps::ambiguities(&steps, &shared);
+    Ok(Rough {
+        offsets,
+        steps,
+        ambiguities,
+    })
 }
 
 /// Returns the least of the first clock differences of a path. `delays` contains the place and the difference of each

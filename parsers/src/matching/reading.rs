@@ -9,7 +9,7 @@ use super::fate::{Evidence, Fate, FateRow};
 use super::first::First;
 use super::matcher::{Coverage, Doubt, Findings, Known, Limits, Matcher};
 use super::nat;
-use super::offsets;
+use super::offsets::{self, Rough};
 use super::owners::Owners;
 use super::point::{Point, PointReader};
 use super::second::{Second, Tables};
@@ -81,7 +81,7 @@ pub(crate) fn match_points(
         translations: &translations,
         owners: &owners,
         recognition: &recognition,
-        offsets: offsets::rough(points, &translations, &owners, &recognition, progress)?,
+        rough: offsets::rough(points, &translations, &owners, &recognition, progress)?,
         limits: Limits {
             window_ns: options.window_ns,
             window_packets: options.window_packets,
@@ -124,6 +124,8 @@ struct Ends {
     damage: Vec<Vec<crate::common::error::Damage>>,
     has_drops: Vec<bool>,
     out_of_order: Vec<bool>,
+    /// How far each clock was put forward in all.
+    put_forward: Vec<i64>,
 }
 
 impl Ends {
@@ -139,8 +141,7 @@ struct Reading<'a> {
     translations: &'a [Translation],
     owners: &'a Owners,
     recognition: &'a Recognition,
-    /// Roughly how far the clock of each point is ahead.
-    offsets: Vec<i64>,
+    rough: Rough,
     limits: Limits,
     progress: &'a Progress,
 }
@@ -148,7 +149,7 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// Converts a time of a point's clock to common time.
     fn common(&self, point: usize, time: i64) -> i64 {
-        time.saturating_sub(self.offsets[point])
+        time.saturating_sub(self.rough.offsets[point])
     }
 
     /// Reads all points for the clocks, and again if interfaces cut or merged segments; also returns what is then known
@@ -170,7 +171,7 @@ impl Reading<'_> {
     }
 
     fn begin(&self, readings: &[ClockReading]) -> First {
-        let mut clocks = Clocks::new(self.offsets.clone());
+        let mut clocks = Clocks::new(&self.rough);
         for reading in readings {
             clocks.read(reading);
         }
@@ -198,6 +199,7 @@ impl Reading<'_> {
             if let Some((from, to)) = point.span {
                 // The capture also covers the time before its first packet and after its last one.
                 coverage.see(self.common(number, from));
+                let to = to.saturating_sub(ends.put_forward[number]);
                 coverage.see(self.common(number, to));
             }
         }
@@ -220,9 +222,10 @@ impl Reading<'_> {
     fn pass(&self, known: Known, findings: &mut impl Findings) -> Result<(Known, Ends), Error> {
         let mut matcher = Matcher::new(self.limits, known);
         let mut ahead = Vec::with_capacity(self.points.len());
-        for (point, translation) in self.points.iter().zip(self.translations) {
+        let clocked = self.translations.iter().zip(&self.rough.steps);
+        for (point, (translation, steps)) in self.points.iter().zip(clocked) {
             let reader = PointReader::new(point, translation, self.progress)?;
-            ahead.push(Ahead::new(reader, self.recognition, &matcher)?);
+            ahead.push(Ahead::new(reader, steps, self.recognition, &matcher)?);
         }
         let mut next: Vec<Option<i64>> = vec![None; ahead.len()];
         for point in 0..ahead.len() {
@@ -234,7 +237,7 @@ impl Reading<'_> {
             if ahead[point].is_held() {
                 let others = next.iter().enumerate().filter(|&(other, _)| other != point);
                 let others = others.filter_map(|(_, time)| *time).min();
-                let offset = self.offsets[point];
+                let offset = self.rough.offsets[point];
                 ahead[point].wait_or_give_up(others.map(|time| time.saturating_add(offset)));
                 next[point] = self.see_next(point, &ahead[point], &mut matcher);
                 continue;
@@ -247,7 +250,7 @@ impl Reading<'_> {
                 Some((path, side)) => {
                     let has_wrong_time = turn != self.common(point, ahead[point].time(&packet));
                     let other = usize::from(if side == Side::Sent { path.1 } else { path.0 });
-                    let offset = self.offsets[other];
+                    let offset = self.rough.offsets[other];
                     if !has_wrong_time && ahead[other].compare(&packet, side, turn, offset) {
                         next[other] = self.see_next(other, &ahead[other], &mut matcher);
                     }
@@ -265,13 +268,10 @@ impl Reading<'_> {
         }
         matcher.finish(findings);
         let mut ends = Ends::default();
-        for Ahead {
-            reader,
-            is_out_of_order,
-            ..
-        } in ahead
-        {
-            ends.out_of_order.push(is_out_of_order);
+        for ahead in ahead {
+            ends.put_forward.push(ahead.put_forward());
+            ends.out_of_order.push(ahead.is_out_of_order);
+            let reader = ahead.reader;
             ends.records.push(reader.records);
             ends.without_ip.push(reader.without_ip);
             ends.damage.push(reader.damage);

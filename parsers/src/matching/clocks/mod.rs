@@ -15,7 +15,9 @@ mod windows;
 
 use std::collections::BTreeMap;
 
+use self::steps::Step;
 use self::windows::{FIRST_SHIFT, Windows};
+use super::offsets::Rough;
 
 pub(super) use solved::Solved;
 pub(crate) use solved::{ClockRow, Delay, Method};
@@ -53,15 +55,26 @@ pub(super) struct Clocks {
     shift: u32,
     pairs: BTreeMap<(u16, u16), Windows>,
     readings: Vec<PairReading>,
+    /// Steps of each pair that are already known.
+    steps: BTreeMap<(u16, u16), Vec<Step>>,
 }
 
 impl Clocks {
-    pub(super) fn new(rough: Vec<i64>) -> Self {
+    pub(super) fn new(rough: &Rough) -> Self {
+        let mut steps: BTreeMap<(u16, u16), Vec<Step>> = BTreeMap::new();
+        for ambiguity in &rough.ambiguities {
+            let offset = rough.offsets[usize::from(ambiguity.pair.1)];
+            steps.entry(ambiguity.pair).or_default().push(Step {
+                from: ambiguity.from.saturating_sub(offset),
+                to: ambiguity.to.saturating_sub(offset),
+            });
+        }
         Self {
             shift: FIRST_SHIFT,
             pairs: BTreeMap::new(),
             readings: Vec::new(),
-            rough,
+            rough: rough.offsets.clone(),
+            steps,
         }
     }
 

@@ -15,7 +15,11 @@ impl Clocks {
         for (&(first, second), windows) in &self.pairs {
             let [one, other] = [first, second].map(|point| kernels[usize::from(point)]);
             let is_one_clock = one.is_some() && one == other;
-            steps.extend(steps::find(windows.all(), self.shift, is_one_clock));
+            let known = self
+                .steps
+                .get(&(first, second))
+                .map_or(&[][..], Vec::as_slice);
+            steps.extend(steps::find(windows.all(), self.shift, known, is_one_clock));
         }
         let steps = merged(steps, 1 << self.shift);
         let reference = self.reference();

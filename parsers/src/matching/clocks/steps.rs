@@ -21,12 +21,25 @@ pub(super) struct Step {
 /// Least differences of a window with the drift removed, for packets to the second point and to the first.
 type Least = [Option<f64>; 2];
 
-/// Returns all steps of a pair in order. If the points share a clock, the only steps are those that set it back.
-pub(super) fn find(windows: &[Window], shift: u32, is_one_clock: bool) -> Vec<Step> {
+/// Returns all steps of a pair in order, with those already `known`. If the points share a clock, the only steps are
+/// those that set it back.
+pub(super) fn find(
+    windows: &[Window],
+    shift: u32,
+    known: &[Step],
+    is_one_clock: bool,
+) -> Vec<Step> {
     let mut found = contradictions(windows, shift);
     if is_one_clock {
         return found;
     }
+    found.extend(known);
+    found.sort_unstable();
+    found.dedup_by(|later, step| {
+        let overlaps = later.from <= step.to;
+        step.to = step.to.max(if overlaps { later.to } else { step.to });
+        overlaps
+    });
     let mut stretches = Vec::new();
     let mut from = i64::MIN;
     for step in &found {
@@ -51,18 +64,40 @@ pub(super) fn find(windows: &[Window], shift: u32, is_one_clock: bool) -> Vec<St
 
 /// Returns windows in which a round trip seems to take negative time: a clock that was set back read these times twice.
 fn contradictions(windows: &[Window], shift: u32) -> Vec<Step> {
-    let mut found: Vec<Step> = Vec::new();
-    for window in windows {
+    let drift = (FASTEST * (1_i64 << shift) as f64) as i64;
+    let is_negative = |out: &Window, back: &Window| {
         let least = |bottom: &Bottom| bottom.points().iter().map(|point| point.1).min();
-        let (Some(out), Some(back)) = (least(&window.out), least(&window.back)) else {
-            continue;
-        };
-        // Neighbouring windows have some of these packets.
-        let (from, to) = ((window.number - 1) << shift, (window.number + 2) << shift);
-        let drift = (FASTEST * (1_i64 << shift) as f64) as i64;
-        if out.saturating_add(back) >= -drift {
-            continue;
+        let round_trip = least(&out.out).zip(least(&back.back));
+        round_trip.is_some_and(|(out, back)| out.saturating_add(back) < -drift)
+    };
+    // Ranges of windows. In sparse traffic some windows have packets of only one of the two times that were read.
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for (place, window) in windows.iter().enumerate() {
+        if is_negative(window, window) {
+            match ranges.last_mut() {
+                Some(latest) if place - latest.1 <= ENOUGH => latest.1 = place,
+                _ => ranges.push((place, place)),
+            }
         }
+    }
+    let is_divided = |place: usize| {
+        let (Some(one), Some(other)) = (windows.get(place), windows.get(place + 1)) else {
+            return false;
+        };
+        other.number - one.number <= 1 && (is_negative(one, other) || is_negative(other, one))
+    };
+    let mut found: Vec<Step> = Vec::new();
+    for (mut first, mut last) in ranges {
+        // An exchange at one of these times may be in the window before the other one's.
+        while first >= 2 && is_divided(first - 2) {
+            first -= 2;
+        }
+        while is_divided(last + 1) {
+            last += 2;
+        }
+        // Neighbouring windows have some of these packets.
+        let from = (windows[first].number - 1) << shift;
+        let to = (windows[last].number + 2) << shift;
         match found.last_mut() {
             Some(latest) if from <= latest.to => latest.to = to,
             _ => found.push(Step { from, to }),
