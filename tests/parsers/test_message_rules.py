@@ -203,3 +203,23 @@ def flows(packets: list[tuple[int, bytes]], folder: Path) -> dict[str, Any]:
     table = pl.DataFrame(flowsweep.read_flows(folder / "a.pcap"))
     (row,) = table.filter(pl.col("src_ip") == SENDER[0]).rows(named=True)
     return row
+
+
+@pytest.mark.parametrize("payload", [0, 1])
+def test_a_keep_alive_before_anything_else_is_no_message(payload: int, tmp_path: Path) -> None:
+    """The capture begins in mid-connection: the other side has acknowledged the number before."""
+    packets = [(0, tcp(*RECEIVER, *SENDER, ACK, seq=1, ack=201))]
+    for number in range(1, 4):
+        time = number * 45_000 * MS
+        packets += [
+            (time, tcp(*SENDER, *RECEIVER, ACK, seq=200, payload=payload, ack=1)),
+            (time + RTT, tcp(*RECEIVER, *SENDER, ACK, seq=1, ack=201)),
+        ]
+    packets.append((200_000 * MS, tcp(*SENDER, *RECEIVER, ACK, seq=201, payload=100, ack=1)))
+    packets.append((200_000 * MS + RTT, tcp(*RECEIVER, *SENDER, ACK, seq=1, ack=301)))
+    found = flows(packets, tmp_path)
+    assert found["keep_alives"] == 3
+    assert found["out_of_order_packets"] == 0
+    assert found["unseen_acked_bytes"] == 0
+    messages = pl.DataFrame(flowsweep.read_messages(tmp_path / "a.pcap"))
+    assert messages["bytes"].to_list() == [100]

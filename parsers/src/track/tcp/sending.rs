@@ -149,8 +149,15 @@ impl Tcp {
     fn begin(&mut self, span: &Span) {
         let first = span.from + i64::from(span.syn);
         if !self.has(STARTED) || span.syn && self.opens_anew(span.from) {
+            // RFC 9293 3.8.4: in a connection that began before the capture, a keep-alive lies below what the other side
+            // has acknowledged.
+            let is_keep_alive = !self.has(STARTED) && span.may_probe() && self.una == span.from + 1;
+            if is_keep_alive {
+                self.covered.add(span.from, self.una);
+            }
+            let first = first + i64::from(is_keep_alive);
             self.bits |= STARTED;
-            self.end = span.from;
+            self.end = span.from + i64::from(is_keep_alive);
             self.first = first;
             self.payload_end = first;
         } else if span.payload > 0 && self.payload_end == self.first && first < self.first {
