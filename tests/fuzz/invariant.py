@@ -112,6 +112,7 @@ def _timed(
     """Returns CPU seconds for an input, and the error that refused it."""
     refused = None
     temporary, tempfile.tempdir = tempfile.tempdir, str(output)
+    named = os.environ.pop("TMPDIR", None)  # goes before `tempdir`
     start = time.process_time()
     WRITES.armed = True
     try:
@@ -125,6 +126,8 @@ def _timed(
     finally:
         WRITES.armed = False
         tempfile.tempdir = temporary
+        if named is not None:
+            os.environ["TMPDIR"] = named
     return time.process_time() - start, refused
 
 
