@@ -14,6 +14,7 @@ import os
 import random
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ SHARED_MEMORY = "/dev/shm"
 SEED = 2006
 #: Concurrent trials per command.
 TIMES = 10
+#: Seconds between two lines of progress on stderr.
+PROGRESS_S = 60
 LINE = "{:<24} {:<12} {:>6} {:>6} {:>6}  {}"
 
 
@@ -90,13 +93,26 @@ def rows_of(
                         continue
                     row = Row(command.name, kind.label, subject.points)
                     points = subject.kill_points if kind.kills else range(1, subject.points + 1)
-                    for at in choose(points, most, f"{seed} {row.command} {row.kind}"):
+                    chosen = choose(points, most, f"{seed} {row.command} {row.kind}")
+                    for at in with_progress(chosen, f"{row.command}, {row.kind}"):
                         row.add(subject.attempt(kind, at))
                     yield row
                 if not is_agent and not kinds:
                     yield from rows_beside(subject, min(most or TIMES, TIMES))
             finally:
                 subject.end()
+
+
+def with_progress(points: Sequence[int], name: str) -> Iterator[int]:
+    """Yields the points; prints on stderr how many are done and the time left, once a minute."""
+    start = shown = time.monotonic()
+    for done, point in enumerate(points):
+        now = time.monotonic()
+        if done and now - shown >= PROGRESS_S:
+            left = (now - start) / done * (len(points) - done)
+            print(f"{name}: {done} of {len(points)}, {left / 60:.0f} min left", file=sys.stderr)
+            shown = now
+        yield point
 
 
 def rows_beside(subject: Subject, times: int) -> Iterator[Row]:
@@ -112,6 +128,9 @@ def rows_beside(subject: Subject, times: int) -> Iterator[Row]:
 def wanted(begins: list[str] | None) -> list[Command]:
     """Returns the commands whose names begin so; reports and omits those impossible here."""
     found = [one for one in (*COMMANDS, agent.COMMAND) if one.name.startswith(tuple(begins or ""))]
+    if not found:
+        names = "; ".join(one.name for one in (*COMMANDS, agent.COMMAND))
+        raise SystemExit(f"no command begins with {' or '.join(begins or [])}: {names}")
     reason = agent.why_not() if any(one.has_hosts for one in found) else None
     for one in found:
         if reason and one.has_hosts:
