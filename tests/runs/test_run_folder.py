@@ -68,8 +68,12 @@ def test_files_of_tcpdump_and_dumpcap_are_of_one_host(tmp_path: Path, names: lis
 
 
 @pytest.mark.parametrize(
-    "host", ["node-2026", "pc1_1611335823_0C2DA8", "rack-20260301", "pc.99991301-120000"]
-)
+    "host",
+    [
+        "node-2026", "pc1_1611335823_0C2DA8", "rack-20260301", "pc.99991301-120000",
+        "vm-10023456-123456", "pc1-20261301-120000", "pc1-20260100-120000", "pc1-20260301-250000",
+    ],
+)  # fmt: skip
 def test_a_number_that_is_no_time_is_the_hosts(tmp_path: Path, host: str) -> None:
     assert list(captures_by_host(made(tmp_path, f"{host}.pcap"))) == [host]
 

@@ -194,6 +194,19 @@ def test_more_columns_than_a_log_can_have_are_refused_at_once(tmp_path: Path) ->
         convert.convert([log], tmp_path / "out.parquet")  # type: ignore[list-item]
 
 
+def test_another_column_in_each_line_is_refused_before_there_are_too_many(tmp_path: Path) -> None:
+    """A frame of 10,000 columns and as many rows would take a minute."""
+    path = tmp_path / "x.log"
+    lines = [json.dumps({f"c{number}": {"inner": "a"}}) for number in range(header.MOST_COLUMNS)]
+    path.write_text("\n".join(lines))
+    convert.convert([convert.look(path)], tmp_path / "out.parquet")  # type: ignore[list-item]
+    path.write_text("\n".join([*lines, *(f'{{"d{number}": 1}}' for number in range(10_000))]))
+    log, begin = convert.look(path), time.process_time()
+    with pytest.raises(FlowsweepError, match="11,024"):
+        convert.convert([log], tmp_path / "out.parquet")  # type: ignore[list-item]
+    assert time.process_time() - begin < 10
+
+
 def test_connections_in_no_tunnel_may_be_all_that_json_has(tmp_path: Path) -> None:
     row = {"ts": 1.5, "uid": "C1", "proto": "tcp", "orig_pkts": 4, "orig_ip_bytes": 218,
            "resp_pkts": 3, "resp_ip_bytes": 176, "tunnel_parents": [], "duration": 1}  # fmt: skip

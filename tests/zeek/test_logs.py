@@ -243,6 +243,21 @@ def test_a_value_of_another_type_is_reported_with_its_line(tmp_path: Path) -> No
     assert pl.read_parquet(tmp_path / "out/x.parquet").height == 200_001
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"), [("time", "1e300"), ("interval", "-1e11"), ("bool", "true")]
+)
+def test_a_value_that_its_type_cannot_hold_is_reported(
+    tmp_path: Path, kind: str, value: str
+) -> None:
+    columns = {"n": ("count", "1"), "some": (kind, "-")}
+    (tmp_path / "x.log").write_text(log("x", 2, columns) + f"2\t{value}\n")
+    done = run(tmp_path / "x.log", "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert "1 value left null" in done.stderr
+    assert f"in line 12 a value of some that is no {kind}: " in done.stderr
+    assert pl.read_parquet(tmp_path / "out/x.parquet")["some"].to_list() == [None] * 3
+
+
 def test_bytes_that_are_no_text_are_kept_as_escapes(tmp_path: Path) -> None:
     columns = {"ts": ("time", "1.000000"), "name": ("string", "é?")}
     content = log("x", 3, columns).encode().replace(b"\xc3\xa9?", b"\xff\xc3", 1)

@@ -84,6 +84,16 @@ def test_logs_belong_to_the_host_before_their_kind_or_of_their_folder(tmp_path: 
     assert list(recorded_files(tmp_path)) == ["pc.2", "pc1", "pc3"]
 
 
+@pytest.mark.parametrize(
+    "host", ["vm-10023456", "vm-20261124", "vm-2026-13-24", "pc_10_20", "vm-20261124-100000"]
+)
+def test_a_number_before_the_kind_is_part_of_the_hosts_name(tmp_path: Path, host: str) -> None:
+    names = ["conn.log", "http.2026-11-24-10-00-00.log.gz", "dns.10:00:00-11:00:00.log"]
+    for name in names:
+        (tmp_path / f"{host}.{name}").touch()
+    assert {own: len(files) for own, files in hosts.logs_by_host(tmp_path).items()} == {host: 3}
+
+
 def test_a_folder_of_logs_leads_to_its_flow_figures(tmp_path: Path) -> None:
     for run in ("r1", "r2"):
         write(tmp_path / f"runs/{run}/pc1.conn.log.gz", CONN, CONN | {"uid": "C2", "ts": 2.5})

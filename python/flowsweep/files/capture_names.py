@@ -13,8 +13,8 @@ _CAPTURE = re.compile(
 MANIFEST = ".capture.json"
 #: The name of a further part of a rotated capture, without its suffixes.
 _PART = re.compile(r"(?P<first>.+)(-[0-9]{5}|\.[0-9]+)", re.DOTALL)
-_DAY = r"(19|20)[0-9]{2}-?[01][0-9]-?[0-3][0-9]"
-_CLOCK = r"[0-2][0-9][-:.]?[0-5][0-9]([-:.]?[0-5][0-9])?"
+_DAY = r"(19|20)[0-9]{2}-?(0[1-9]|1[0-2])-?(0[1-9]|[12][0-9]|3[01])"
+_CLOCK = r"([01][0-9]|2[0-3])[-:.]?[0-5][0-9]([-:.]?[0-5][0-9])?"
 #: Seconds since 1970, from 2001 to 2033.
 _SECONDS = "1[0-9]{9}"
 #: The start time at the end of a file's name: from `dumpcap -b`, which also numbers the files

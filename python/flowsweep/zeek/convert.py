@@ -20,8 +20,11 @@ from flowsweep.zeek import LOG_NAME, is_log, kinds, ndjson, tsv
 from flowsweep.zeek.blocks import blocks
 from flowsweep.zeek.header import MARK, Header, parse_lines, refuse_columns
 
-#: The part that rotation adds to a name: a time and all after it.
-ROTATED = re.compile(r"[._-](?:[0-9]{4}-?[0-9]{2}-?[0-9]{2}|[0-9]{2}[:_][0-9]{2}).*")
+_DAY = "(?:19|20)[0-9]{2}-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12][0-9]|3[01])"
+_CLOCK = "(?:[01][0-9]|2[0-4])[:_][0-5][0-9]"
+#: The part that rotation adds to a name: a time and all after it. It comes after the kind of the
+#: log, so a number with a kind behind it is the host's: `vm-20261124.conn.log`.
+ROTATED = re.compile(rf"[._-](?:{_DAY}|{_CLOCK})(?:[^.]|\.(?![A-Za-z]))*$")
 KIND = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 #: Rows of a row group.
 ROWS = 1 << 17
@@ -246,7 +249,7 @@ def frames(log: Log, given: Mapping[str, str], faults: tsv.Faults) -> Iterator[p
     """Yields the rows of a log in parts; `given` has Zeek's types of JSON columns."""
     parts = blocks(log.path)
     if log.is_json:
-        yield from ndjson.frames(parts, faults, given)
+        yield from ndjson.frames(parts, str(log.path), faults, given)
     else:
         yield from (frame for _, frame in tsv.frames(parts, str(log.path), faults))
 

@@ -27,6 +27,8 @@ KEPT: dict[str, pl.DataType | type[pl.DataType]] = {
     "time": TIME,
     "interval": pl.Duration("ns"),
 }
+#: Types whose values are read as another type first, and may be invalid in their own.
+CONVERTED = frozenset(kind for kind in READ if READ[kind] != KEPT[kind])
 CONTAINER = re.compile(r"(?:set|vector|table|list)\[(.*)\]")
 #: Zeek writes six decimals of seconds; a double represents them exactly from 1970 to 2255.
 MICROSECONDS = 1e6

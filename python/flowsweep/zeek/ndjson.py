@@ -15,6 +15,7 @@ import polars as pl
 
 from flowsweep._parsers import count
 from flowsweep.zeek import kinds
+from flowsweep.zeek.header import MOST_COLUMNS, refuse_columns
 
 if TYPE_CHECKING:
     from flowsweep.zeek.tsv import Faults
@@ -25,10 +26,12 @@ TIMES = ("ts", "_write_ts")
 MILLISECONDS = 1e11
 #: The escape of a possible surrogate, which no table can store.
 HALF = re.compile(rb"\\u[dD]")
+#: Roughly the names in a line.
+NAME = re.compile(rb'"([^"]*)"\s*:')
 
 
 def frames(
-    parts: Iterator[bytes], faults: Faults, schema: Mapping[str, str] | None = None
+    parts: Iterator[bytes], place: str, faults: Faults, schema: Mapping[str, str] | None = None
 ) -> Iterator[pl.DataFrame]:
     """Yields the rows of a log, in frames of some megabytes.
 
@@ -36,8 +39,12 @@ def frames(
 
     Args:
         parts: Blocks of whole lines.
+        place: The log, for error messages.
         faults: Counts the damage.
         schema: Zeek's names of the columns' types, as in the header of the same log in TSV.
+
+    Raises:
+        FlowsweepError: The lines of a block have too many names.
     """
     raw: pl.DataFrame | None = None
     number = 1
@@ -46,6 +53,7 @@ def frames(
         like = _read_like(raw, part)
         numbers: Sequence[int] | None = None
         if like is None:
+            _check_names(part, place)
             raw, numbers = _objects(part, faults, first)
         else:
             raw = like
@@ -77,6 +85,14 @@ def _read_like(before: pl.DataFrame | None, lines: bytes) -> pl.DataFrame | None
         names -= lines.count(b'\\":')
     values = frame.height * frame.width - sum(series.null_count() for series in frame)
     return frame if names == values else None
+
+
+def _check_names(lines: bytes, place: str) -> None:
+    """Raises if the lines have too many names: a frame of them takes minutes or all memory."""
+    # Names inside of values count here, and a text may look like a name.
+    if len(set(NAME.findall(lines))) > MOST_COLUMNS:
+        found = map(_read_object, map(bytes.strip, lines.split(b"\n")))
+        refuse_columns(place, len({name for row in found if row for name in row}))
 
 
 def _objects(lines: bytes, faults: Faults, first: int) -> tuple[pl.DataFrame, Sequence[int] | None]:

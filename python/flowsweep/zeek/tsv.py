@@ -169,6 +169,10 @@ def rows(lines: bytes, header: Header, faults: Faults, first: int = 1) -> pl.Dat
         _convert(pl.col(name), kind, header).alias(field)
         for name, field, kind in zip(names, header.fields, header.types, strict=True)
     )
+    for before, after, kind in zip(frame, kept, header.types, strict=True):
+        if kind in kinds.CONVERTED and after.null_count() > before.null_count():
+            places = numbers or range(first, first + frame.height)
+            faults.note_lost(before, after, (after.name, kind), places)
     return _resolve(kept) if count(lines, b"\\x") else kept
 
 
