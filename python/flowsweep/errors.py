@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import re
 
 #: Maximum characters shown of one part of a message.
 MOST_SHOWN = 2_000
@@ -21,7 +23,18 @@ SYSTEM = {
     errno.ELOOP: ("a path without links in a circle", "correct the links"),
     errno.EMFILE: ("more open files", "ulimit -n 4096"),
     errno.EIO: ("a disk without faults", "see the kernel's log: dmesg"),
+    errno.EFBIG: ("files that may be this long", "ulimit -f unlimited"),
 }
+
+
+def find_system_error(text: str) -> int | None:
+    """Returns the number of the system error that Rust or DuckDB wrapped, if it is in `SYSTEM`."""
+    if number := re.search(r"\(os error ([0-9]+)\)", text):
+        return int(number[1]) if int(number[1]) in SYSTEM else None
+    if "fsync failed" in text:  # DuckDB gives no cause for a log that it could not write
+        return errno.EIO
+    # DuckDB's messages end with the system's; another error may follow.
+    return next((one for one in SYSTEM if f": {os.strerror(one)}" in text), None)
 
 
 class FlowsweepError(Exception):

@@ -129,6 +129,20 @@ def test_a_file_of_somebody_else_is_not_replaced(one_app: Path, tmp_path: Path) 
     assert not (copy / "report.html").exists()
 
 
+@pytest.mark.parametrize("size", [0, 5_000, 100_000, -1])
+def test_a_file_that_nobody_can_read_is_replaced(
+    one_app: Path, path: Path, tmp_path: Path, size: int
+) -> None:
+    copy = tmp_path / "mine"
+    shutil.copytree(one_app, copy, ignore=shutil.ignore_patterns("*.html", "*.duckdb"))
+    broken = copy / "mine.duckdb"
+    content = path.read_bytes().replace(DATABASE_MARK, b"x" * len(DATABASE_MARK))
+    broken.write_bytes(content[:size])
+    page.write(copy)
+    with duckdb.connect(broken, read_only=True) as connection:
+        assert connection.execute("select count(*) > 0 from models.runs").fetchall() == [(True,)]
+
+
 def test_an_older_duckdb_can_open_it(path: Path) -> None:
     """DuckDB 1.4 reads storage versions 64 to 67, and has no TIMESTAMPTZ_NS."""
     header = path.read_bytes()[:20]

@@ -95,6 +95,24 @@ def test_what_is_kept_gives_the_rows_that_the_tables_give(one_app: Path, tmp_pat
     assert (blocked / owned.FACTS).is_file()
 
 
+def test_a_foreign_file_among_the_facts_is_named_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    experiment(tmp_path)
+    sent(tmp_path)
+    stray = tmp_path / owned.FACTS / "stray"
+    stray.write_text("not ours")
+    add_tables(tmp_path, "r1", 7)
+    warehouse = Warehouse(tmp_path)
+    warehouse.keep_facts()
+    warehouse.keep_facts()
+    notes = capsys.readouterr().err
+    assert notes.count("note: facts are not kept") == 1
+    assert f"{stray}: in the way" in notes
+    assert sent(tmp_path) == {"r0": 300, "r1": 21, "r2": 900}
+    assert stray.read_text() == "not ours"
+
+
 def test_a_second_warehouse_opens_what_the_first_one_kept(tmp_path: Path) -> None:
     experiment(tmp_path)
     assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900}
@@ -131,6 +149,20 @@ def test_adding_a_run_makes_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     add_tables(tmp_path, "r3", 5)
     assert sent(tmp_path) == {"r0": 300, "r1": 600, "r2": 900, "r3": 15}
     assert made_of == [(ASKED, ["r3"])]
+
+
+def test_facts_are_kept_from_inside_the_folder_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for `flowsweep report .`: its paths begin with `facts/`."""
+    experiment(tmp_path)
+    sent(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    add_tables(tmp_path, "r1", 7)
+    made_of = record_calls(monkeypatch)
+    for _ in range(2):
+        assert sent(Path()) == {"r0": 300, "r1": 21, "r2": 900}
+    assert made_of == [(ASKED, ["r1"])]
 
 
 def test_a_run_that_was_parsed_anew_and_one_that_is_gone(

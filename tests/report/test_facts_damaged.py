@@ -297,3 +297,20 @@ def test_what_a_killed_writer_of_an_older_database_left_does_not_harm_the_new_on
     assert not log.exists()
     with duckdb.connect(path, read_only=True) as connection:
         assert connection.execute("select count(*) from models.runs").fetchall() == [(3,)]
+
+
+def test_a_file_of_another_fact_is_made_anew(kept: Path) -> None:
+    Warehouse(kept).keep_facts()
+    (one,) = (kept / owned.FACTS / "host_totals").iterdir()
+    (other,) = (kept / owned.FACTS / "flow_histogram").iterdir()
+    shutil.copyfile(other, one)
+    assert sent(kept) == WHOLE
+    (anew,) = (kept / owned.FACTS / "host_totals").iterdir()
+    assert owned.is_table(anew, "host_totals")
+
+
+def test_a_folder_in_the_place_of_a_log_is_named(kept: Path) -> None:
+    log = kept / f"{kept.name}.duckdb.wal"
+    log.mkdir()
+    with pytest.raises(FlowsweepError, match=f"cannot remove {log}"):
+        database_file.write(Warehouse(kept))

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 
 from flowsweep import extras, printing, signals
-from flowsweep.errors import SYSTEM, FlowsweepError
+from flowsweep.errors import SYSTEM, FlowsweepError, find_system_error
 
 #: If this variable is set, an error also prints its traceback.
 TRACEBACK = "FLOWSWEEP_TRACEBACK"
@@ -29,6 +29,9 @@ _NO_MEMORY = (
     "OutOfMemoryException",
     # A thread could not be started.
     "Resource temporarily unavailable",
+    "can't start new thread",
+    # Polars continues its import without its compiled part.
+    "name 'PyDataFrame' is not defined",
 )
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 #: Maximum characters printed of an exception.
@@ -95,7 +98,7 @@ def _error_of(failure: BaseException) -> FlowsweepError:
         return FlowsweepError(OUT_OF_MEMORY)
     if isinstance(failure, OSError) and failure.errno in SYSTEM:
         return _describe_system_error(failure)
-    if (number := _number_in(text)) is not None:
+    if (number := find_system_error(text)) is not None:
         expected, remedy = SYSTEM[number]
         if number in _NO_ROOM and _is_in_temporary_folder(text):
             remedy = "make room, or set TMPDIR to a folder on another disk"
@@ -107,16 +110,6 @@ def _error_of(failure: BaseException) -> FlowsweepError:
         f"{text[:MOST_SHOWN]}; a fault of flowsweep: please report the command and its input with "
         f"what {TRACEBACK}=1 shows"
     )
-
-
-def _number_in(text: str) -> int | None:
-    """Returns the system error number that Rust or DuckDB wrapped, if it is in `SYSTEM`."""
-    if number := re.search(r"\(os error ([0-9]+)\)", text):
-        return int(number[1]) if int(number[1]) in SYSTEM else None
-    if "fsync failed" in text:  # DuckDB gives no cause for a log that it could not write
-        return errno.EIO
-    # DuckDB's messages end with the system's.
-    return next((one for one in SYSTEM if text.endswith(f": {os.strerror(one)}")), None)
 
 
 def _shorten(text: str) -> str:

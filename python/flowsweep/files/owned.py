@@ -6,6 +6,7 @@ import mmap
 import os
 import re
 import stat
+import struct
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ RUNS_COLUMNS = (b"rtt_asked_ns", b"completion_s", b"spec_hash")
 REPORT_MARK = b'<meta name="generator" content="flowsweep">'
 #: A part of the comment on a table of the database.
 DATABASE_MARK = b"flowsweep.database"
+#: Where the blocks of a DuckDB file begin, after its three headers.
+DUCKDB_BLOCKS = 3 * 4096
 #: The folder of the facts, and the names of its files; hidden ones are of earlier versions.
 FACTS = "facts"
 _FACT = re.compile(
@@ -63,16 +66,34 @@ def refuse_foreign_database(path: Path) -> None:
 
 
 def is_database(path: Path) -> bool:
-    """Returns whether a DuckDB file contains flowsweep's mark, the comment of a table."""
+    """Returns whether a DuckDB file may be replaced: it has flowsweep's mark, or is not whole.
+
+    The mark is the comment of a table. Nobody can read an empty or a truncated file.
+    """
     with path.open("rb") as file:
-        if file.seek(0, os.SEEK_END) < 12:
-            return False
+        if (size := file.seek(0, os.SEEK_END)) < 12:
+            return not size
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content[8:12] == b"DUCK" and content.find(DATABASE_MARK) >= 0
+            is_marked = content.find(DATABASE_MARK) >= 0
+            return content[8:12] == b"DUCK" and (is_marked or size < _stated_size(content))
 
 
-def is_table(path: Path) -> bool:
-    """Returns whether a Parquet file has flowsweep's mark; reads only the file's end."""
+def _stated_size(content: mmap.mmap) -> int:
+    """Returns the size of a DuckDB file as the newer of its two headers states it."""
+    if len(content) < DUCKDB_BLOCKS:
+        return DUCKDB_BLOCKS
+    headers = (struct.unpack_from("<8x5Q", content, at) for at in (4096, 8192))
+    _, _, _, blocks, block_bytes = max(headers)
+    return int(DUCKDB_BLOCKS + blocks * block_bytes)
+
+
+def is_table(path: Path, name: str | None = None) -> bool:
+    """Returns whether a Parquet file has flowsweep's mark; reads only the file's end.
+
+    Args:
+        path: The file.
+        name: The table that the mark must name; None for any.
+    """
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         if size < 12:
@@ -83,11 +104,14 @@ def is_table(path: Path) -> bool:
             return False
         file.seek(size - 8 - length)
         footer = file.read(length)
-    return TABLE_MARK in footer or all(name in footer for name in RUNS_COLUMNS)
+    if name is not None:
+        # Key and value in Thrift's compact form: field 2, a text, its length.
+        return TABLE_MARK + b"\x18" + bytes([len(name)]) + name.encode() in footer
+    return TABLE_MARK in footer or all(column in footer for column in RUNS_COLUMNS)
 
 
 def _is_fact_name(path: Path) -> bool:
-    return _FACT.fullmatch(str(path).rpartition(f"/{FACTS}/")[2]) is not None
+    return _FACT.fullmatch(f"/{path}".rpartition(f"/{FACTS}/")[2]) is not None
 
 
 def is_report(path: Path) -> bool:

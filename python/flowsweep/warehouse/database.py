@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from flowsweep.errors import find_system_error
 from flowsweep.files import file_sets, layout, names, parquet_files
 from flowsweep.warehouse import answers, computed, refusals, settings, shown, signatures
 from flowsweep.warehouse.catalog import Catalog
@@ -342,6 +343,8 @@ class Warehouse:
             raise self._refused(error) from error
 
     def _refused(self, error: duckdb.Error) -> FlowsweepError:
+        if (number := find_system_error(str(error))) is not None:
+            return refusals.unreachable(self.directory, error, number)
         if damaged := self._kept.remove_damaged(settings.connect()):
             return refusals.damaged(damaged[0], error)
         return refusals.unreadable(self.directory, error)

@@ -48,7 +48,9 @@ def write(warehouse: Warehouse) -> Path:
         with outputs.replacing(path) as stream, made.open("rb") as source:
             shutil.copyfileobj(source, stream)
             # DuckDB would replay the log that a killed writer of the older file left.
-            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+            log = path.with_name(f"{path.name}.wal")
+            with outputs.explaining(f"cannot remove {log}"):
+                log.unlink(missing_ok=True)
     return path
 
 

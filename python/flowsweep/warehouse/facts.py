@@ -68,6 +68,7 @@ class Kept:
         self._held: set[str] = set()
         #: Files that were found whole.
         self._whole: set[Path] = set()
+        self._is_told = False
 
     def query(self, fact: str) -> str | None:
         """Returns a query over the rows of a fact; None if there are no runs."""
@@ -98,10 +99,19 @@ class Kept:
                     return
             try:
                 tries -= self._update(needed, state, wanted())
-            except (OSError, FlowsweepError):  # read only, full, damaged, or somebody else's
+            except OSError:  # read only, or full
+                break
+            except FlowsweepError as error:
+                self._warn(error)
                 break
         self._parts = []
         yield False
+
+    def _warn(self, error: FlowsweepError) -> None:
+        """Says once what is in the way; a folder that this user may only read is no fault."""
+        if not self._is_told and not isinstance(error.__cause__, OSError):
+            tell(f"note: facts are not kept, and each report computes them: {error}")
+        self._is_told = True
 
     def _update(self, needed: Collection[str], state: str, wanted: Inputs) -> bool:
         """Adds the facts of one more batch of runs to the folder; returns whether all are there.

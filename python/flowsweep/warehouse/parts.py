@@ -94,9 +94,9 @@ def text_of(listed: PartList) -> bytes:
 
 
 def are_whole(paths: Sequence[Path]) -> bool:
-    """Returns whether all these files exist and end like tables of flowsweep."""
+    """Returns whether all files exist, and end like those of the fact that their folder names."""
     with suppress(OSError):
-        return all(map(is_table, paths))
+        return all(is_table(path, path.parent.name) for path in paths)
     return False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flowsweep.errors import FlowsweepError
+from flowsweep.errors import SYSTEM, FlowsweepError
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,6 +54,17 @@ def damaged(path: Path, error: duckdb.Error) -> FlowsweepError:
         found=str(error).splitlines()[0],
         expected="what flowsweep wrote there",
         remedy="it was removed: the same command makes it anew",
+    )
+
+
+def unreachable(directory: Path, error: duckdb.Error, number: int) -> FlowsweepError:
+    """Returns the error for tables that the system did not let DuckDB read."""
+    expected, remedy = SYSTEM[number]
+    return FlowsweepError(
+        f"{directory}: the tables cannot be read",
+        found=str(error).splitlines()[0],
+        expected=expected,
+        remedy=remedy,
     )
 
 
