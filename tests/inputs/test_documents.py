@@ -89,6 +89,25 @@ def test_values_that_json_has_not_are_refused_with_their_line(text, part, tmp_pa
     assert part in refused(text, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "link: {loss_burst: 2}\naxes: {loss: [1%, 90%]}\n",
+        "link: {loss: 90%}\npairs: [{between: [west, east], loss_burst: 2}]\n",
+        "link: {loss_burst: 2}\npairs: [{between: [west, east], back: {loss: 90%}}]\n",
+        "link: {loss: 90%}\nschedule: [{at: 1s, loss_burst: 2}]\n",
+        "schedule: [{at: 2s, loss: 90%}, {at: 1s, loss_burst: 2}]\n",
+        "link: {loss: 90%}\nschedules: {bad: [{at: 1s, loss_burst: 2}]}\naxes: {schedule: [bad]}\n",
+    ],
+)
+def test_bursts_fit_the_loss_that_another_place_sets(text, tmp_path):
+    part = "so much loss needs longer bursts"
+    assert part in refused(f"{WHOLE}workload: {{app: lu}}\n{text}", tmp_path)
+    path = tmp_path / "x.yaml"
+    path.write_text(path.read_text().replace("loss_burst: 2", "loss_burst: 9"))
+    assert experiment.load(path).plan()
+
+
 def test_dates_and_odd_keys_of_a_problem_are_text(tmp_path):
     path = tmp_path / "x.yaml"
     path.write_text(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from flowsweep.experiment import beside, points, testbeds
@@ -11,6 +13,7 @@ from flowsweep.validation import refused
 
 if TYPE_CHECKING:
     from flowsweep.experiment.model import Experiment
+    from flowsweep.experiment.network import Link
 
 # Half a year at 5 minutes each.
 MOST_RUNS = 50_000
@@ -22,6 +25,7 @@ def check(experiment: Experiment) -> None:
     _check_pairs(experiment)
     _check_axes(experiment)
     _check_length(experiment)
+    _check_bursts(experiment)
     _check_names(experiment)
     _check_named_hosts(experiment)
     _check_testbed(experiment)
@@ -103,6 +107,35 @@ def _check_length(experiment: Experiment) -> None:
             f"{runs:,} of all workloads, points and repetitions",
             f"at most {MOST_RUNS:,}; fewer values, or groups of axes as the `design`",
         )
+
+
+def _check_bursts(experiment: Experiment) -> None:
+    """Checks each loss against the length of bursts that another place of the file sets."""
+    for workload in experiment.workloads if experiment.captured is None else []:
+        base = points.baseline(experiment, workload)
+        every = [base, *points.list_points(experiment, workload)]
+        # One point stands for all others with its loss and changes.
+        distinct = {(point.loss, point.schedule): point for point in every}
+        for point in distinct.values():
+            for link in _list_links(experiment, point):
+                link.check_bursts()
+
+
+def _list_links(experiment: Experiment, point: points.Point) -> Iterator[Link]:
+    """Yields the links of a point, with what pairs, ways back and changes set, one by one."""
+    changes = experiment.schedules.get(point.schedule or "", experiment.schedule)
+    common = point.link(experiment.link)
+    own = {frozenset(pair.between): pair for pair in experiment.pairs}
+    for ends in itertools.combinations(experiment.sites, 2):
+        pair = own.get(frozenset(ends))
+        link = common.model_copy(update=pair.given()) if pair else common
+        yield link
+        if pair and pair.back:
+            yield link.model_copy(update=pair.back.given())
+        for change in sorted(changes, key=lambda change: change.at_ns):
+            if change.between is None or set(change.between) == set(ends):
+                link = link.model_copy(update=change.given())
+                yield link
 
 
 def _check_names(experiment: Experiment) -> None:

@@ -80,8 +80,13 @@ class Link(Model):
 
     @model_validator(mode="after")
     def _bursts_are_possible(self) -> Link:
+        self.check_bursts()
+        return self
+
+    def check_bursts(self) -> None:
+        """Raises if bursts are too short for the loss."""
         if self.loss_burst is None:
-            return self
+            return
         if self.loss >= 1:
             raise refused("everything is lost: there are no bursts", "loss 100%", "less than 100%")
         # Even if a burst begins behind each frame that arrives, bursts must be this long.
@@ -92,7 +97,6 @@ class Link(Model):
                 f"loss_burst {self.loss_burst:g}",
                 f"{least:.3g} or more",
             )
-        return self
 
     @property
     def is_random(self) -> bool:
