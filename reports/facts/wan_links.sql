@@ -1,5 +1,6 @@
 -- One row per run and pair of sites (in the order of their names) whose link run.json states: the
--- configured rate of one link (null: no limit) and the number of parallel links.
+-- configured rate of one link (null: no limit) and the number of parallel links. As in an
+-- experiment file, a pair has one entry: a run.json in which it is there twice is refused.
 select
     run,
     least(site_a, site_b) as site_a,

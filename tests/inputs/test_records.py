@@ -76,6 +76,16 @@ def row(tmp_path):
         ({"emulator": {"links": [{"from": ["w"], "to": "e"}]}}, "emulator.links[0].from", "text"),
         ({"emulator": {"ports": [{"kernel_dropped": 0.5}]}}, "emulator.ports[0]", "0 or more"),
         ({"links": [{"rate_bit_s": "1Gbit/s"}]}, "links[0].rate_bit_s", "a number"),
+        (
+            {
+                "links": [
+                    {"between": ["w", "e"], "rate_bit_s": 1e8},
+                    {"between": ["e", "w"], "rate_bit_s": 5e7},
+                ]
+            },
+            "links: the pair e and w is there twice",
+            "one for each pair",
+        ),
         ({"application": {"ranks": [1, {"rank": "0"}]}}, "application.ranks[1].rank", "a whole"),
     ],
 )

@@ -91,6 +91,26 @@ class Link(Record):
     links: Whole | None = None
 
 
+def _check_pairs(value: object) -> object:
+    """Checks that no pair of sites has two links, of which nobody could say which one counts."""
+    links = only_objects(value)
+    seen = set()
+    for link in links if isinstance(links, list) else ():
+        ends = link.get("between")
+        if not isinstance(ends, list) or len(ends) < 2:
+            continue
+        pair = frozenset(map(str, ends[:2]))
+        if pair in seen:
+            raise refused(
+                f"the pair {' and '.join(sorted(pair))} is there twice",
+                "two entries",
+                "one for each pair: `links: 2` for two parallel ones of one rate, `back` for "
+                "another rate the other way",
+            )
+        seen.add(pair)
+    return links
+
+
 class Run(Record):
     """run.json of one run."""
 
@@ -111,7 +131,7 @@ class Run(Record):
     spec_hash: str | None = None
     queue_bytes: Count | None = None
     emulator: Emulator | None = None
-    links: Annotated[list[Link], BeforeValidator(only_objects)] = Field(default_factory=list)
+    links: Annotated[list[Link], BeforeValidator(_check_pairs)] = Field(default_factory=list)
     axes: dict[str, Any] | None = None
     application: Annotated[Application, BeforeValidator(only_object)] = Field(
         default_factory=Application
