@@ -23,6 +23,7 @@ limits: {{other_programs: 100%, cpu_pressure: 100%, lateness: 100ms}}
         ('{"completion_s": NaN}', "NaN"),
         ('{"completion_s": "soon"}', "completion_s: not what it should be"),
         ("[" * 9000, "nested too deeply"),
+        ('{"note": "' + "x" * 9_000_000 + '"}', "too large"),
     ],
 )
 def test_a_program_that_writes_what_no_table_holds_has_failed(written, reason, command, tmp_path):
@@ -40,3 +41,5 @@ def test_a_program_that_writes_what_no_table_holds_has_failed(written, reason, c
     # Its record can be read, and therefore those of other runs.
     (row,) = run_records.read_rows(tmp_path / "runs")
     assert row["status"] == "failed"
+    done = command("flowsweep", "runs", tmp_path / "runs", "-o", tmp_path / "runs.parquet")
+    assert done.returncode == 0, done.stderr

@@ -127,6 +127,16 @@ def test_a_slowdown_and_its_interval_are_of_one_quantity(tmp_path: Path) -> None
     assert set(warehouse.rows("thresholds")["largest_slowdown"]) == {1.5}
 
 
+@pytest.mark.parametrize(("runs_each", "is_even"), [(2, True), (3, False)])
+def test_a_ratio_that_is_not_that_of_the_medians_is_explained(
+    tmp_path: Path, runs_each: int, *, is_even: bool
+) -> None:
+    rows = [row for row in runs() if int(row["run"][-1]) < runs_each]
+    tiny.runs(tmp_path, rows)
+    text = page.build(tmp_path).html.replace("\u00a0", " ")
+    assert ("of an even number of runs, that is not exactly the ratio" in text) == is_even
+
+
 def test_each_outcome_has_thresholds_of_its_own(warehouse: Warehouse) -> None:
     found = {
         (row["outcome"], row["axis"], row["level"]): row

@@ -45,6 +45,7 @@ def test_outcomes_of_run_json_and_of_app_json_are_read(tmp_path: Path) -> None:
     [
         ({"tps": 3}, "outcomes", "not a list of outcomes"),
         ([{**TPS, "better": "higher"}], "outcomes[0].better", "not what it should be"),
+        ([{**TPS, "value": -0.5}], "outcomes[0].value", "is below 0"),
         ([{**TPS, "value": "812"}], "outcomes[0].value", "not what it should be"),
         ([{**TPS, "name": "p99 latency"}], "outcomes[0].name", "not what it should be"),
         ([{**TPS, "name": "completion_time"}], "outcomes", "completion_s"),

@@ -99,6 +99,12 @@ def test_what_is_no_number_is_reported(tmp_path, text):
         printed.read({"x": outcome(pattern="x=(.+)")}, path)
 
 
+def test_a_number_below_0_is_reported(tmp_path):
+    path = log(tmp_path, b"x=-0.5")
+    with pytest.raises(FlowsweepError, match=r"outcome x: -0.5 is below 0"):
+        printed.read({"x": outcome(pattern="x=(.+)")}, path)
+
+
 def test_a_completion_time_may_be_printed(tmp_path):
     path = log(tmp_path, b"took 2.5 s")
     took = outcome(pattern="took ([0-9.]+) s", unit="s")

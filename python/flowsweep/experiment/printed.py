@@ -14,14 +14,20 @@ from pydantic import Field, field_validator
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.experiment.quantities import Model
-from flowsweep.outcome_names import COMPLETION, MOST_UNIT, PATTERN, Better
+from flowsweep.files.inputs import BEGINNING_BYTES, END_BYTES
+from flowsweep.outcome_names import (
+    BELOW,
+    COMPLETION,
+    MOST_UNIT,
+    NOT_BELOW,
+    PATTERN,
+    Better,
+)
 from flowsweep.validation import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Bytes at the start and at the end of a longer output that are searched.
-BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20
 LINE_CHARACTERS = 4096
 MOST_PATTERN = 200
 _LINE_END = re.compile(rb"[\r\n]+")
@@ -88,6 +94,8 @@ class Printed(Model):
         }[self.take]
         if not math.isfinite(value):
             raise FlowsweepError(f"outcome {name}: the {self.take} of its values is no number")
+        if value < 0:
+            raise FlowsweepError(f"outcome {name}: {value:g} {BELOW}", expected=NOT_BELOW)
         return value
 
 

@@ -25,6 +25,8 @@ MOST_BYTES = 8 * 2**20
 MOST_OBJECTS = 250_000
 #: The deepest nesting of objects and lists.
 MOST_DEPTH = 64
+#: Bytes at the start and at the end of a program's longer output: only these are kept and searched.
+BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20
 #: The range of integers that Parquet, DuckDB and other languages can represent.
 LEAST_INTEGER, MOST_INTEGER = -(2**63), 2**64 - 1
 #: Characters of a found value that are shown.

@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from flowsweep.errors import FlowsweepError
 from flowsweep.files import inputs
-from flowsweep.outcome_names import COMPLETION, MOST, MOST_UNIT, PATTERN, Better
+from flowsweep.outcome_names import (
+    BELOW,
+    COMPLETION,
+    MOST,
+    MOST_UNIT,
+    NOT_BELOW,
+    PATTERN,
+    Better,
+)
 from flowsweep.runs.record_fields import Name, Number, Record
 from flowsweep.validation import refused
+
+
+def _refuse_negative(value: float) -> float:
+    """Refuses a value below 0: how many times worse it is than another is not defined."""
+    if value < 0:
+        raise refused(BELOW, f"{value:g}", NOT_BELOW)
+    return value
 
 
 class Outcome(Record):
@@ -25,7 +40,7 @@ class Outcome(Record):
     name: Annotated[str, Field(pattern=PATTERN)]
     unit: Annotated[Name, Field(max_length=MOST_UNIT)] = ""
     better: Better
-    value: Number
+    value: Annotated[Number, AfterValidator(_refuse_negative)]
 
 
 def _check_distinct(value: object) -> object:

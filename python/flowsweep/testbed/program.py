@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from flowsweep.files.inputs import BEGINNING_BYTES, END_BYTES
 from flowsweep.testbed import kernel, launch, process_groups
 from flowsweep.testbed import spec as specs
 from flowsweep.testbed.servers import ServerError
@@ -39,7 +40,6 @@ MPI_ERROR = re.compile(
 NO_DAEMON = re.compile(
     r"daemon failed to report back after being spawned\..*?Remote host: +(\S+)", re.DOTALL
 )
-BEGINNING_BYTES, END_BYTES = 65_536, 1 << 20  # the parts of the output that are read
 LINE_CHARACTERS = 500  # shown of a line that is the reason
 NOISE = "plm:ssh: Warning: setpgid"  # mpirun's warning when a child was faster
 
