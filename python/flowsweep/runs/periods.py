@@ -189,8 +189,11 @@ class Periods:
                 for record in self._done.values()
                 if host in record["drops"]
             ]
-            last = tuple(max(column) for column in zip((0, 0), *counted, strict=True))
-            added = _sum(added, _sum(one.drops, (-last[0], -last[1])))
+            kernel, interface = (
+                max(count for count in column if count is not None)
+                for column in zip((0, 0), *counted, strict=True)
+            )
+            added = _sum(added, _sum(one.drops, (-kernel, -interface)))
         return added
 
     def record(
@@ -207,7 +210,7 @@ class Periods:
             host: {
                 one.counters.start: one.counters.drops
                 for one in arrivals
-                if one.host == host and one.counters is not None and None not in one.counters.drops
+                if one.host == host and one.counters is not None
             }
             for host in drops_by_host
         }
