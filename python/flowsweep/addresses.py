@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 #: A regular expression: multicast (RFC 5771, RFC 4291), limited broadcast (RFC 919), unspecified.
 NO_HOST = r"^(2(2[4-9]|3[0-9])\.|255\.255\.255\.255$|0\.0\.0\.0$|::$|[fF][fF][0-9a-fA-F]{2}:)"
+#: Loopback addresses (RFC 1122 3.2.1.3, RFC 4291 2.5.3).
+LOOPBACK = r"^(127\.|::1$)"
 #: Private networks (RFC 1918, RFC 4193), those behind carriers (RFC 6598), link-local ones.
 PRIVATE = (
     r"^(10\.|172\.(1[6-9]|2[0-9]|3[01])\.|192\.168\.|169\.254\."

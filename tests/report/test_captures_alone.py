@@ -164,7 +164,8 @@ def test_no_mean_exceeds_the_busiest_bin(tmp_path: Path, bins: dict[int, int]) -
     rows = warehouse.rows("throughput_series").filter(direction="out")
     assert rows["max_mbit_s"].to_list() == [4] * len(bins)
     assert rows["run_mean_mbit_s"].to_list() == [None] * len(bins)
-    assert adds_up.contradictions(warehouse, ["throughput_series"]) == []
+    assert warehouse.rows("requirement")["mean_mbit_s"].to_list() == [None]
+    assert adds_up.contradictions(warehouse, ["throughput_series", "requirement"]) == []
 
 
 def test_a_capture_that_is_shorter_than_a_bin_has_no_message_rate(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import forks
 import pytest
 
+from flowsweep.cli import captures_alone
+from flowsweep.files import file_sets
 from flowsweep.warehouse import Warehouse
 
 CAPTURES = Path(__file__).parents[1] / "data" / "threads"
@@ -110,10 +112,43 @@ def test_captures_of_several_times_are_parsed_once(tmp_path: Path) -> None:
     code, path, errors = report(tmp_path, "set")
     assert code == 1
     assert errors.count("set-1.pcap: damaged") == 1
-    assert "note: runs of their own, as they do not overlap in time: set, set-1, set-2" in errors
+    why = "as not all captures overlap in time and share an address"
+    assert f"note: 3 runs, {why}: set, set-1, set-2 (a, b)\n" in errors
     hosts = Warehouse((tmp_path / path.strip()).parent).rows("run_quality")
     expected = {("set", "set"), ("set-1", "set-1"), ("set-2", "a"), ("set-2", "b")}
     assert set(hosts.select("run", "host").iter_rows()) == expected
+
+
+def test_a_kill_while_runs_are_divided_leaves_no_host_in_two_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever reads the tables next finishes the division."""
+    (tmp_path / "set").mkdir()
+    for name, days in (("a", 0), ("b", 9), ("set", 20)):
+        shutil.copy(FIRST, tmp_path / "set" / f"{name}.pcap")
+        _shift(tmp_path / "set" / f"{name}.pcap", days)
+    assert report(tmp_path, "set")[0] == 0
+    tables = tmp_path / "results/set/tables"
+    (tables / "run=a" / "host=a").rename(tables / "run=set" / "host=a")
+    (tables / "run=b" / "host=b").rename(tables / "run=set" / "host=b")
+    for name in ("a", "b"):
+        (tables / f"run={name}").rmdir()
+    rename, moved = Path.rename, []
+
+    def stop(path: Path, target: Path) -> Path:
+        if Path(target).parent == tables:
+            moved.append(path)
+            if len(moved) == 2:
+                raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", stop)
+    with pytest.raises(KeyboardInterrupt):
+        captures_alone._divide(tables, "set", {name: [name] for name in ("a", "b", "set")})
+    monkeypatch.undo()
+    with file_sets.reading(tables):
+        found = {path.relative_to(tables).as_posix() for path in tables.glob("run=*/host=*")}
+    assert found == {f"run={name}/host={name}" for name in ("a", "b", "set")}
 
 
 def test_results_to_compare_with_are_checked_before_captures_are_parsed(tmp_path: Path) -> None:

@@ -16,10 +16,13 @@ from flowsweep.files import file_sets, layout, names, owned
 from flowsweep.files.capture_names import stem
 from flowsweep.files.names import partition
 from flowsweep.parsing import CaptureError, DamagedCaptureError, Options, check
-from flowsweep.runs import run_folder
+from flowsweep.runs import concurrent, run_folder
 from flowsweep.runs.recordings import Recordings
 from flowsweep.units import counted
 from flowsweep.zeek import is_log
+
+#: More hosts of a run than this are counted, not named, and so are more runs.
+MAX_NAMED_HOSTS, MAX_NAMED_RUNS = 4, 8
 
 
 def find(path: Path) -> Recordings | None:
@@ -66,8 +69,8 @@ def _find_logs(path: Path, name: str) -> Recordings | None:
 def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
     """Parses captures into results/<name>; returns that folder and the exit code so far.
 
-    Hosts whose captures overlap in time are one run; others are separate runs. An unreadable
-    capture is left out if there are others.
+    Hosts whose captures overlap in time and share an address are one run; others are separate runs.
+    An unreadable capture is left out if there are others.
 
     Args:
         path: The place of the captures.
@@ -94,11 +97,10 @@ def write_results(path: Path, recordings: Recordings) -> tuple[Path, int]:
     status = max(_ingest(readable, tables), int(are_some_unreadable))
     hosts_of_runs = {readable.run: [*readable.captures]}
     if not readable.logs:
-        hosts_of_runs = _group_by_time(readable, tables)
+        hosts_of_runs = _group(readable, tables)
     if len(hosts_of_runs) > 1:
         _divide(tables, readable.run, hosts_of_runs)
-        made = ", ".join(hosts_of_runs)
-        print(f"note: runs of their own, as they do not overlap in time: {made}", file=sys.stderr)
+        print(_describe(hosts_of_runs), file=sys.stderr)
     _remove_others(directory, hosts_of_runs)
     # A folder without run.json is a run without an experiment.
     for run in hosts_of_runs:
@@ -143,32 +145,38 @@ def _ingest(recordings: Recordings, tables: Path) -> int:
         return damaged.exit_code
 
 
-def _group_by_time(recordings: Recordings, tables: Path) -> dict[str, list[str]]:
-    """Returns the hosts of each run: those whose captures overlap, directly or through others.
+def _group(recordings: Recordings, tables: Path) -> dict[str, list[str]]:
+    """Returns the hosts of each run.
 
-    If there are several such runs, each host without packets is one more.
+    If there are several runs of hosts with packets, each host without packets is one more.
     """
-    import polars as pl
-
-    folder = tables / partition("run", recordings.run)
-    spans, empty = [], []
-    for host in recordings.captures:
-        frame = pl.read_parquet(folder / partition("host", host) / "captures.parquet")
-        first, last = frame["first_time"].min(), frame["last_time"].max()
-        if first is None:
-            empty.append([host])
-        else:
-            spans.append((first, last, host))
-    groups: list[list[str]] = []
-    latest = None
-    for first, last, host in sorted(spans):
-        if latest is None or first > latest:  # type: ignore[operator]
-            groups.append([])
-        groups[-1].append(host)
-        latest = last if latest is None else max(latest, last)  # type: ignore[type-var]
+    run = tables / partition("run", recordings.run)
+    folders = {host: run / partition("host", host) for host in recordings.captures}
+    found = {host: concurrent.read_span(folder) for host, folder in folders.items()}
+    spans = {host: span for host, span in found.items() if span}
+    addresses = {host: concurrent.read_addresses(folders[host]) for host in spans}
+    groups = concurrent.group(spans, addresses)
     if len(groups) < 2:
         return {recordings.run: [*recordings.captures]}
-    return _name_runs(recordings, groups + empty)
+    return _name_runs(recordings, groups + [[host] for host in found if host not in spans])
+
+
+def _describe(hosts_of_runs: dict[str, list[str]]) -> str:
+    """Says which runs there are, and why."""
+    made = [
+        run if hosts == [run] else f"{run} ({_list_hosts(hosts)})"
+        for run, hosts in hosts_of_runs.items()
+    ]
+    if more := len(made[MAX_NAMED_RUNS:]):
+        made[MAX_NAMED_RUNS:] = [f"{more} more"]
+    return (
+        f"note: {len(hosts_of_runs)} runs, as not all captures overlap in time and share an "
+        f"address: {', '.join(made)}"
+    )
+
+
+def _list_hosts(hosts: list[str]) -> str:
+    return ", ".join(hosts) if len(hosts) <= MAX_NAMED_HOSTS else counted(len(hosts), "host")
 
 
 def _name_runs(recordings: Recordings, groups: list[list[str]]) -> dict[str, list[str]]:
@@ -184,13 +192,16 @@ def _name_runs(recordings: Recordings, groups: list[list[str]]) -> dict[str, lis
 def _divide(tables: Path, run: str, hosts_of_runs: dict[str, list[str]]) -> None:
     """Divides the tables of `run` among `hosts_of_runs`, by the hosts of each."""
     whole = tables / partition("run", run)
-    # The run of a host with the folder's name comes last: it replaces the source of the others.
-    for name in sorted(hosts_of_runs, key=lambda name: name == run):
-        place = partition("run", name)
-        with file_sets.file_set(tables, place, [place], is_alone=False) as folder:
-            for host in hosts_of_runs[name]:
+    places = {name: partition("run", name) for name in hosts_of_runs}
+    # One set: who is killed leaves the whole run or all its parts, never a host in two runs. The
+    # whole run is removed with it, or replaced by the run of a host with the folder's name.
+    with file_sets.file_set(
+        tables, whole.name, sorted({whole.name, *places.values()}), is_alone=False
+    ) as folder:
+        for name, hosts in hosts_of_runs.items():
+            for host in hosts:
                 host_folder = partition("host", host)
-                shutil.copytree(whole / host_folder, folder / place / host_folder)
+                shutil.copytree(whole / host_folder, folder / places[name] / host_folder)
 
 
 def _remove_others(directory: Path, kept: Collection[str]) -> None:

@@ -44,8 +44,8 @@ def report(
     Example: flowsweep report results/demo
 
     With a capture, or a folder with <host>.pcap of each host or with Zeek's logs: they are parsed
-    into results/<name> first. Hosts whose captures overlap in time are one run. A file that is no
-    capture is left out, and the exit code is 1.
+    into results/<name> first. Hosts whose captures overlap in time and share an address are one
+    run. A file that is no capture is left out, and the exit code is 1.
 
     Example: flowsweep report trace.pcap
 
