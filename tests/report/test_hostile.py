@@ -15,10 +15,11 @@ from typing import Any
 
 import hostile
 import pytest
+import tiny
 from markupsafe import Markup
 
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import charts, inline, page, svg, tables
+from flowsweep.render import charts, inline, markup, page, svg, tables
 from flowsweep.render import sections as parts
 from flowsweep.warehouse import Warehouse, reports_folder
 
@@ -136,7 +137,7 @@ def test_what_the_page_takes_as_markup_is_typed_so() -> None:
     tables_of = [part for section in parts.sections(reports_folder()) for part in section.parts]
     makers = [part.drawing.draw for part in tables_of if part.kind == "table" and part.drawing]
     assert len(makers) > 8
-    for make in [*makers, svg.render, tables.table, tables.data, page._to_html]:
+    for make in [*makers, svg.render, tables.table, tables.data, markup.to_html]:
         assert inspect.get_annotations(make)["return"].startswith("Markup"), make
 
 
@@ -190,3 +191,29 @@ def test_queries_and_notebooks_show_names_as_they_are(hostile_report: Path, comm
     done = command("flowsweep", "query", "run_table", hostile_report.parent, "--format", "json")
     assert done.returncode == 0, done.stderr
     assert wanted < {row["app"] for row in json.loads(done.stdout)}
+
+
+NAME = "**lu** [[x]] `a` <b> | *c* ]] [d"
+
+
+def test_a_name_with_the_markup_of_sentences_is_shown_as_typed(tmp_path: Path) -> None:
+    tiny.runs(tmp_path, [
+        tiny.run(f"{rtt}-{n}", app=NAME, baseline=rtt == 1, rtt_asked_ns=rtt * tiny.MS,
+                 rtt_measured_ns=rtt * tiny.MS, completion_s=1.0 + rtt / 10 + n / 1000)
+        for rtt in (1, 4, 16) for n in range(3)
+    ])  # fmt: skip
+    made = page.build(tmp_path)
+    assert made.first.startswith(NAME)
+    reader = Reader()
+    reader.feed(made.html.split('id="verdict"')[1].split("</section>", maxsplit=1)[0])
+    assert NAME in reader.text
+    assert not re.search("[\ufdd0-\ufdd2]", made.html)
+
+
+def test_a_shielded_name_is_no_markup() -> None:
+    text = f"**{markup.shield(NAME)}** needs **3 Mbit/s** [[(95 % interval 2 to 4)]]"
+    assert markup.plain(text) == f"{NAME} needs 3 Mbit/s (95 % interval 2 to 4)"
+    assert markup.to_html(text).startswith(
+        "<b>**lu** [[x]] `a` &lt;b&gt; | *c* ]] [d</b> needs <b>"
+    )
+    assert markup.plain("**a**") == "a"

@@ -17,7 +17,7 @@ from valid_charts import valid
 
 from flowsweep import numbers
 from flowsweep.errors import FlowsweepError
-from flowsweep.render import axes, charts, page, svg
+from flowsweep.render import axes, charts, markup, page, svg
 from flowsweep.render.figure import Context, Figure
 from flowsweep.render.figures import (
     completion_by_rate,
@@ -311,8 +311,8 @@ def test_the_strip_has_rows_only_where_an_axis_was_varied(two: Context) -> None:
 
 
 def test_a_name_in_the_verdict_may_break_and_a_number_keeps_its_unit() -> None:
-    text = page._to_html("**a name of 7 words** needs **1,000 Mbit/s** [[ [9, 2000] ]]")
-    assert text.startswith(f"<b>a name of 7 words</b> needs <b>1,000{page.NBSP}Mbit/s</b>")
+    text = markup.to_html("**a name of 7 words** needs **1,000 Mbit/s** [[ [9, 2000] ]]")
+    assert text.startswith(f"<b>a name of 7 words</b> needs <b>1,000{markup.NBSP}Mbit/s</b>")
 
 
 def walk(spec: object) -> list[list[dict[str, float]]]:

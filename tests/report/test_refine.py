@@ -81,6 +81,12 @@ def test_a_point_without_valid_runs_was_tried() -> None:
     assert made.value == pytest.approx(5.66)
 
 
+def test_an_estimate_is_between_points_as_they_were_measured() -> None:
+    """Every RTT was 1.5 ms longer than requested: 8.5 ms lie below the point of 8 ms."""
+    row = threshold(estimate=8.5, low=5.5, high=17.5, easier=5.5, harder=17.5)
+    assert one(row, 1, 4, 8, 16, off=1.5).between == (4, 8)
+
+
 def test_medians_stand_in_where_there_is_no_interval() -> None:
     assert one(threshold(low=None, high=None), 1, 4, 16).value == 8
     assert one(threshold(state="one-sided", high=None), 1, 4, 16).value == 8

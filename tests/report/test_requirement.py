@@ -70,6 +70,8 @@ def test_a_peak_above_the_link_has_the_cause_of_its_direction(way: str, cause: s
     rows = pl.DataFrame(
         {
             "peak_mbit_s": [120.0],
+            "mean_mbit_s": [50.0],
+            "shortest_ms": [None],
             "baseline_rate_mbit_s": [100.0],
             "busier_direction": [way],
             "better": ["less"],

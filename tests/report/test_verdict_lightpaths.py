@@ -36,6 +36,22 @@ def test_lightpaths_that_carry_all_are_reported_together() -> None:
     )
 
 
+def test_pairs_of_sites_with_another_rate_are_named() -> None:
+    """What carries one pair says nothing of another pair, whose links are slower."""
+    rows = [
+        lightpath("lu", 1, 1),
+        lightpath("lu", 1, 2, site_b="north", lightpath_mbit_s=10.0),
+        lightpath("lu", 0, 1, site_a="north", lightpath_mbit_s=10.0),
+        lightpath("farm", 1, 1, site_b="north"),
+    ]
+    assert lightpaths(*rows) == (
+        "At the baseline, 1 lightpath of 100 Mbit/s between east and west carries all that lu "
+        "sends; 1 lightpath of 10 Mbit/s between east and north and between north and west carries "
+        "what lu sends for 99 % of the time (2 at the peak); 1 lightpath of 100 Mbit/s between any "
+        "two sites carries all that farm sends."
+    )
+
+
 def test_hosts_without_sites_are_not_called_sites() -> None:
     assert lightpaths(lightpath("lu", 1, 1), has_sites=False) == (
         "At the baseline, 1 lightpath of 100 Mbit/s between the hosts (no sites are known) carries "

@@ -20,7 +20,7 @@ import numpy as np
 
 from flowsweep.analysis import need
 from flowsweep.analysis.estimates import LEVELS
-from flowsweep.render import verdict
+from flowsweep.render import markup, verdict
 
 RUNS = (3, 6, 10, 20)
 SPREADS = (0.01, 0.02, 0.05)
@@ -64,7 +64,7 @@ def printed(sweep: made_sweeps.Sweep) -> tuple[list[need.Threshold], list[str]]:
         "runs_used": 1,
     }
     worded = verdict.verdict(rows, [requirement], {("app", ""): "app"})
-    return found, [verdict.plain(sentence) for sentence in worded.sentences]
+    return found, [markup.plain(sentence) for sentence in worded.sentences]
 
 
 def false_sentences(sweep: made_sweeps.Sweep, sentences: list[str]) -> list[str]:

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from flowsweep.analysis.need import FAR
 
@@ -122,7 +125,7 @@ def _proposal(row: Row, line: Sequence[Row], target: float) -> Proposal | str:
         return f"its bracket is narrower than {target:g} times"
     inside = [value for value in tried if low <= value <= high]
     gaps = list(itertools.pairwise(inside))
-    estimate = row["estimate"]
+    estimate = _convert_to_asked(row["estimate"], line)
     around = [gap for gap in gaps if estimate is not None and gap[0] <= estimate <= gap[1]]
     gap = around[0] if around else max(gaps, key=_factor)
     value = _halve(*gap)
@@ -162,6 +165,19 @@ def _find_asked(measured: float, line: Sequence[Row]) -> float | None:
         return None
     nearest = min(known, key=lambda one: abs(one["x"] - measured))
     return float(nearest["x_asked"])
+
+
+def _convert_to_asked(measured: float | None, line: Sequence[Row]) -> float | None:
+    """Returns a measured value on the scale of the requested ones, between those beside it."""
+    known: dict[float, list[float]] = {}
+    for one in line:
+        if one["x"] is not None and one["x_asked"] is not None:
+            known.setdefault(one["x_asked"], []).append(one["x"])
+    if measured is None or not known:
+        return measured
+    # Two points whose measurements scatter past each other keep the order of their requests.
+    found = sorted(statistics.median(values) for values in known.values())
+    return float(np.interp(measured, found, sorted(known)))
 
 
 def _halve(low: float, high: float) -> float:

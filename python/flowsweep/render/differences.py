@@ -7,7 +7,7 @@ from typing import Any
 
 from flowsweep import numbers
 from flowsweep.lists import shorten_list
-from flowsweep.render import outcome_words
+from flowsweep.render import markup, outcome_words
 
 Row = dict[str, Any]
 MAX_NAMED = 4
@@ -50,8 +50,8 @@ def first(rows: Sequence[Row]) -> str | None:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Returns the answer, what differs, and the points that only one of the two has."""
-    top = first(rows)
-    found = [top.replace("**", "")] if top else []
+    top = first(markup.shield_rows(rows))
+    found = [markup.plain(top)] if top else []
     if rows and rows[0]["differs"]:
         found.append(f"They differ in {rows[0]['differs']} (here, there).")
     for side, where in (("here", "this experiment"), ("there", rows[0]["against"] if rows else "")):

@@ -5,12 +5,9 @@ Same input, same bytes: no clock, no random ids, everything in a given order.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-from markupsafe import Markup, escape
 
 from flowsweep.analysis import adds_up
 from flowsweep.errors import FlowsweepError
@@ -25,6 +22,7 @@ from flowsweep.render import (
     exported,
     head,
     inline,
+    markup,
     svg,
     tables,
     templates,
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
+    from markupsafe import Markup
 
     from flowsweep.analysis.adds_up import Contradiction
 
@@ -51,7 +50,6 @@ MAX_DATA_BYTES = 250_000
 MAX_TABLE_ROWS = 50
 MAX_LABEL = 40
 BUDGET_BYTES = 8_000_000
-NBSP = "\u00a0"
 #: Selects captures alone in the order of the page.
 ALONE = """
 select
@@ -126,7 +124,7 @@ def _build(warehouse: Warehouse) -> Page:
     described = about(source)
     context = Context(warehouse, _series(warehouse, described.workloads))
     verdict = _verdict(context)
-    compared = differences.first(context.rows("against").rows(named=True))
+    compared = differences.first(markup.shield_rows(context.rows("against").rows(named=True)))
     counter = iter(range(1, 1000))
     filled: list[dict[str, Any]] = []
     absent = []
@@ -147,11 +145,11 @@ def _build(warehouse: Warehouse) -> Page:
         "page.html.j2",
         head=head.describe(context, directory, source, described.title),
         verdict=[
-            _to_html(sentence)
+            markup.to_html(sentence)
             for sentence in [*verdict.sentences, *([compared] if compared else [])]
         ],
-        unknown=verdict.unknown,
-        assumed=verdict.assumed,
+        unknown=[markup.restore(clause) for clause in verdict.unknown],
+        assumed=[markup.restore(clause) for clause in verdict.assumed],
         contradictions=[str(one) for one in contradictions],
         sections=filled,
         absent=absent,
@@ -189,24 +187,28 @@ def _figures(filled: list[dict[str, Any]]) -> list[Drawn]:
 
 def _verdict(context: Context) -> words.Verdict:
     """Makes the sentences that open the page."""
-    requirements = list(context.rows("requirement").rows(named=True))
+    shield = markup.shield
+
+    def rows(query: str) -> list[dict[str, Any]]:
+        return markup.shield_rows(context.rows(query).rows(named=True))
+
     if context.stands_alone:
         return verdict_captures.verdict(
-            requirements,
-            context.rows("totals").rows(named=True),
-            [one.app for one in context.series],
-            context.model("captures").rows(named=True),
+            rows("requirement"),
+            rows("totals"),
+            [shield(one.app) for one in context.series],
+            markup.shield_rows(context.model("captures").rows(named=True)),
         )
     return words.verdict(
-        context.rows("thresholds").rows(named=True),
-        requirements,
-        {(one.app, one.problem): one.label for one in context.series},
-        list(context.rows("run_table").rows(named=True)),
-        beside=list(context.rows("side_by_side").rows(named=True)),
-        others=list(context.rows("axis_thresholds").rows(named=True)),
-        needs=list(context.rows("need").rows(named=True)),
-        times=list(context.rows("time_shares").rows(named=True)),
-        lightpaths=list(context.rows("lightpaths").rows(named=True)),
+        rows("thresholds"),
+        rows("requirement"),
+        {(shield(one.app), shield(one.problem)): shield(one.label) for one in context.series},
+        rows("run_table"),
+        beside=rows("side_by_side"),
+        others=rows("axis_thresholds"),
+        needs=rows("need"),
+        times=rows("time_shares"),
+        lightpaths=rows("lightpaths"),
         has_sites=context.has_sites,
     )
 
@@ -323,13 +325,3 @@ def labels(rows: list[tuple[str, str]]) -> dict[tuple[str, str], str]:
     # The text that was cut may be the only difference.
     twice = {name for name in found.values() if list(found.values()).count(name) > 1}
     return {key: f"{key[0]} {key[1]}" if name in twice else name for key, name in found.items()}
-
-
-def _to_html(sentence: str) -> Markup:
-    """Converts the markup of a verdict sentence to HTML."""
-    text = str(escape(sentence))
-    # A number stays on one line with its unit.
-    text = re.sub(r"\*\*([\d.,]+) (\S+)\*\*", rf"**\1{NBSP}\2**", text)
-    text = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", text)
-    text = re.sub(r"\[\[(.+?\]?)\]\]", r'<span class="interval">\1</span>', text)
-    return Markup(text)  # noqa: S704 - escaped first

@@ -1,11 +1,7 @@
-"""Writes the sentences that open the report: the thresholds, and what they leave open.
-
-Markup inside a sentence: `**number**` is printed bold, `[[interval]]` muted.
-"""
+"""Writes the sentences that open the report: the thresholds, and what they leave open."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +21,7 @@ from flowsweep.render import (
     verdict_need,
     verdict_time,
 )
+from flowsweep.render.markup import plain
 
 MAX_APPS = 4
 # The columns that link a row of `requirement` to its thresholds.
@@ -53,11 +50,6 @@ class Verdict:
     def first(self) -> str:
         """The first sentence without markup, for the terminal."""
         return plain(self.sentences[0]) if self.sentences else ""
-
-
-def plain(text: str) -> str:
-    """Removes the markup of a sentence."""
-    return re.sub(r"\*\*|\[\[|\]\]", "", text)
 
 
 def verdict(

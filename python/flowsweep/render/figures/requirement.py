@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 from markupsafe import Markup
 
 from flowsweep import numbers
@@ -108,10 +109,43 @@ def _threshold_cell(found: list[Row]) -> str:
 
 
 def note(context: Context) -> str | None:
-    """States the limits that apply where more is better, and why a peak may exceed the link."""
+    """States the limits that apply where more is better, and what differs from other figures."""
     rows = context.rows("requirement").rows(named=True)
     limits = outcome_words.MORE_IS_BETTER if outcome_words.grows_better(rows) else None
-    return " ".join(text for text in (limits, _explain_peaks(rows)) if text) or None
+    medians = _explain_medians(context) if limits else None
+    texts = (limits, medians, _explain_peaks(rows), _explain_means(context, rows))
+    return " ".join(text for text in texts if text) or None
+
+
+def _explain_medians(context: Context) -> str | None:
+    """Says why a ratio may not be that of the medians that are shown."""
+    medians = context.model("point_outcomes").filter(
+        (pl.col("better") == "more") & (pl.col("runs_used") > 0) & (pl.col("runs_used") % 2 == 0)
+    )
+    if medians.is_empty():
+        return None
+    return (
+        "There, how many times worse an outcome is, is the ratio of the medians of 1/value; of an "
+        "even number of runs, that is not exactly the ratio of the medians of the values."
+    )
+
+
+def _explain_means(context: Context, rows: Sequence[Row]) -> str | None:
+    """Says why a mean may be less than in the traffic totals, which spread no packet."""
+    timed = [row for row in rows if None not in (row["mean_mbit_s"], row["shortest_ms"])]
+    if not timed or context.stands_alone:
+        return None
+    merged = context.model("shortest_bins").filter(pl.col("largest_bytes").is_not_null())
+    hosts = context.model("shown_hosts").select("run", "host")
+    shown = context.model("shown_runs").select("app", "problem", "run").join(hosts, on="run")
+    known = shown.join(merged, on=["run", "host"]).select("app", "problem", "way")
+    ways = set(known.iter_rows())
+    if not any((row["app"], row["problem"], row["busier_direction"]) in ways for row in timed):
+        return None
+    return (
+        "Bytes of merged packets are spread over the time before them; the mean leaves out those "
+        "that fall before the run, which the traffic totals include."
+    )
 
 
 def _explain_peaks(rows: Sequence[Row]) -> str | None:
