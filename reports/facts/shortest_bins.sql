@@ -71,9 +71,9 @@ placed_bins as (
     from stg_throughput as bins
     inner join merging using (run, host)
     left join hosts using (run, host)
+    where not is_local(bins.src_ip, bins.dst_ip)
 ),
 
--- for each way, and for all ways together (null)
 silences as (
     select
         run,
@@ -83,11 +83,7 @@ silences as (
         - lag(start_ns) over (
             partition by run, host, way order by start_ns
         ) as silence_ns,
-    from (
-        select * from placed_bins
-        union
-        select * replace (null as way) from placed_bins
-    )
+    from placed_bins
 ),
 
 silent as (
@@ -98,6 +94,52 @@ silent as (
         sum(greatest(silence_ns - 1_000_000_000, 0))::bigint as silent_ns,
     from silences
     group by run, host, way
+),
+
+-- the bins of all ways within the run's time, between one before it and one after it
+framed as (
+    select
+        windows.run,
+        windows.host,
+        windows.bins,
+        windows.bin_ns,
+        placed_bins.start_ns,
+    from windows
+    inner join placed_bins using (run, host)
+    where
+        placed_bins.start_ns >= windows.first_bin * windows.bin_ns
+        and placed_bins.start_ns
+        < (windows.first_bin + windows.bins) * windows.bin_ns
+    union
+    select
+        windows.run,
+        windows.host,
+        windows.bins,
+        windows.bin_ns,
+        unnest([windows.first_bin - 1, windows.first_bin + windows.bins])
+        * windows.bin_ns as start_ns,
+    from windows
+    inner join merging using (run, host)
+),
+
+-- the run's time without the rest of its silences, of which a run.json may state days
+spans as (
+    select
+        run,
+        host,
+        greatest(any_value(bins), 1) * any_value(bin_ns)
+        - sum(greatest(silence_ns - 1_000_000_000, 0))::bigint as span_ns,
+    from (
+        select
+            *,
+            start_ns - bin_ns
+            - coalesce(
+                lag(start_ns) over (partition by run, host order by start_ns),
+                start_ns - bin_ns
+            ) as silence_ns,
+        from framed
+    )
+    group by run, host
 ),
 
 placed as (
@@ -152,16 +194,10 @@ merged as (
                 * summed.duration_ns::double
                 / summed.wire_bytes
             ),
-            greatest(windows.bins, 1) * windows.bin_ns
-            - coalesce(silent.silent_ns, 0)
+            spans.span_ns
         )::bigint as shortest_ns,
     from summed
-    inner join windows using (run, host)
-    left join silent
-        on
-            summed.run = silent.run
-            and summed.host = silent.host
-            and silent.way is null
+    inner join spans using (run, host)
 )
 
 select

@@ -14,7 +14,12 @@ counted as (
         *,
         coalesce(unknown_limited_ns, 0) as unexplained_ns,
         coalesce(peer_wait_ns, 0) as wait_ns,
+        -- connections that used these ports, also those without payload in this direction
+        count(*) over (
+            partition by run, src_ip, src_port, dst_ip, dst_port
+        ) as uses,
     from flows
+    where is_counted and is_on_path and protocol = 'tcp'
 ),
 
 judged as (
@@ -29,6 +34,7 @@ judged as (
         flows.rtt_min_ns,
         flows.peer_waits,
         flows.wait_ns,
+        flows.uses,
         flows.payload_bytes,
         flows.duration_ns,
         flows.app_limited_ns
@@ -51,11 +57,7 @@ judged as (
     from counted as flows
     inner join point_runs using (run)
     left join host_grades using (run, host)
-    where
-        flows.is_counted
-        and flows.is_on_path
-        and flows.protocol = 'tcp'
-        and flows.payload_bytes > 0
+    where flows.payload_bytes > 0
 ),
 
 -- Pairs of endpoints that several connections used are left out.
@@ -71,8 +73,8 @@ others as (
         filter (unknown_because is null) as own_ns,
         any_value(unexplained_ns) filter (unknown_because is null) as unexplained_ns,
     from judged
+    where uses = 1
     group by run, src_ip, src_port, dst_ip, dst_port
-    having count(*) = 1
 ),
 
 waits as (
@@ -110,6 +112,7 @@ waits as (
             and judged.src_port = others.dst_port
             and judged.dst_ip = others.src_ip
             and judged.dst_port = others.src_port
+            and judged.uses = 1
 ),
 
 split as (

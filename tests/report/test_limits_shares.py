@@ -169,3 +169,26 @@ def test_what_the_headers_of_the_other_end_do_not_tell_is_left_open(tmp_path: Pa
     (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
     known = row["wait_rtt_share"] + row["wait_link_share"] + row["wait_queue_share"]
     assert (round(known, 3), row["wait_peer_share"]) == (0.4, 0.0)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_other_side_of_a_wait_is_of_the_same_connection(
+    tmp_path: Path, *, is_known: bool
+) -> None:
+    """East's only data and west's only data are of two connections that used the same ports."""
+    tiny.runs(tmp_path, [tiny.run("r", baseline=True)])
+    wait = {"peer_wait_ns": 50 * tiny.MS, "peer_waits": 1, "rtt_min_ns": tiny.MS}
+    ends = {"src_ip": WEST, "src_port": 2000, "dst_ip": EAST, "dst_port": 1000}
+    tiny.table(tmp_path, "flows", "r", "pc3", [
+        limited(80, 0, 0, 20, payload_bytes=1000, **wait),
+    ])  # fmt: skip
+    again = [] if is_known else [
+        limited(40, 0, 0, 0, payload_bytes=0, peer_wait_ns=0, direction="backward", **ends),
+        tiny.flow(EAST, WEST, connection=1, payload_bytes=0),
+    ]  # fmt: skip
+    tiny.table(tmp_path, "flows", "r", "pc1", [
+        *again,
+        limited(40, 0, 0, 0, payload_bytes=1000, peer_wait_ns=0, connection=9, **ends),
+    ])  # fmt: skip
+    (row,) = Warehouse(tmp_path).rows("limits").rows(named=True)
+    assert (row["wait_peer_share"] > 0.1) == is_known

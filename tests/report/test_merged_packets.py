@@ -112,6 +112,27 @@ def test_the_busier_direction_is_the_one_with_more_bytes(tmp_path: Path) -> None
     assert need["mean_mbit_s"] == pytest.approx(series["run_mean_mbit_s"].max(), rel=1e-4)
 
 
+@pytest.mark.parametrize("is_run_known", [True, False])
+def test_a_mean_that_differs_from_the_totals_is_explained(
+    tmp_path: Path, *, is_run_known: bool
+) -> None:
+    """A part of the first packet's time is before the run; captures alone begin with it."""
+    directory = experiment(tmp_path)
+    if is_run_known:
+        hosts = [{"name": "pc", "site": None, "address": OWN}]
+        end = tiny.T0 + COUNT * GAP_MS * tiny.MS
+        run = tiny.run("r", baseline=True, hosts=hosts, end=end, completion_s=None)
+        tiny.runs(directory, [run])
+    warehouse = Warehouse(directory)
+    ((mean,), (total,)) = (
+        warehouse.rows(query)[column]
+        for query, column in (("requirement", "mean_mbit_s"), ("totals", "out_mbit_s"))
+    )
+    assert (mean < 0.99 * total) == is_run_known
+    words = "the mean leaves out those that fall before the run"
+    assert (words in page.build(directory).html.replace("\u00a0", " ")) == is_run_known
+
+
 def test_bytes_are_kept(merged: Path) -> None:
     rows = Warehouse(merged).rows("throughput_series").filter(pl.col("direction") == "out")
     assert rows["wire_bytes"].sum() == COUNT * SIZE
@@ -167,6 +188,35 @@ def test_a_lone_merged_packet_passes_in_the_time_without_silences(tmp_path: Path
     (shortest,) = warehouse.select("select shortest_ns from shortest_bins").to_series()
     assert shortest <= (COUNT * GAP_MS + 1_100) * tiny.MS
     assert warehouse.rows("throughput_series").height
+
+
+@pytest.mark.parametrize(
+    ("last_ms", "stated_ms"),
+    [(0, 86_400_000), (0, 20), (3_600_000, 1_000), (86_399_000, 86_400_000)],
+)
+def test_a_lone_merged_packet_takes_no_longer_than_around_it_was_something_to_send(
+    last_ms: int, stated_ms: int, tmp_path: Path
+) -> None:
+    """Silences outside the time that run.json states are no part of it, those inside are."""
+    end = tiny.T0 + stated_ms * tiny.MS
+    tiny.runs(tmp_path, [tiny.run("r", end=end, completion_s=None)])
+    west, east = (host["address"] for host in tiny.HOSTS)
+    last = tiny.T0 + last_ms * tiny.MS
+    tiny.table(tmp_path, "captures", "r", "pc1", [tiny.capture(super_packets=1, last_time=last)])
+    tiny.table(tmp_path, "flows", "r", "pc1", [
+        tiny.flow(west, east, wire_bytes=SIZE, largest_packet_bytes=SIZE - 14, mss=1460,
+                  last_time=tiny.T0, duration_ns=0),
+        tiny.flow(east, west, wire_bytes=60, largest_packet_bytes=60, direction="backward",
+                  first_time=last, last_time=last, duration_ns=0),
+    ])  # fmt: skip
+    tiny.table(tmp_path, "throughput", "r", "pc1", [
+        *tiny.bins(west, east, {0: SIZE}), *tiny.bins(east, west, {last_ms // 10: 60})
+    ])  # fmt: skip
+    warehouse = Warehouse(tmp_path)
+    (shortest,) = warehouse.select("select shortest_ns from shortest_bins").to_series()
+    assert 0 < shortest <= min(stated_ms, 3_100) * tiny.MS
+    series = warehouse.rows("throughput_series").filter(pl.col("host") == "pc1")
+    assert series.height
 
 
 def test_whole_packets_keep_their_bins(tmp_path: Path) -> None:
