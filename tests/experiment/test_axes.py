@@ -145,6 +145,61 @@ def test_hosts_are_the_first_of_each_site(load):
     assert run.sites == {"vu": ["a"], "uva": ["uva1"], "lu": ["c"]}
 
 
+SOME_HOSTS = BASE.replace("split: 2}}", "split: 2}, hosts: {vu: 1, uva: 2}}")
+
+
+def test_a_workload_may_run_on_some_hosts_of_some_sites(load):
+    loaded = load(
+        "axes: {hosts: [1], placement: [uva]}\n"
+        "schedule: [{at: 1s, rate: 10Mbit/s}, {at: 2s, between: [vu, lu], rate: 1Mbit/s}]\n",
+        SOME_HOSTS.replace(
+            "{between: [lu, vu], rtt: 5ms}", "{between: [lu, vu], back: {loss: 1%}}"
+        ),
+    )
+    run = loaded.run_at({})
+    assert run.sites == {"vu": ["a"], "uva": ["uva1", "uva2"]}
+    assert run.workers == {"a": 1, "uva1": 1, "uva2": 1}
+    spec = run.spec()
+    assert spec["axes"]["hosts"] == {"asked": "2"}
+    # What concerns another site is in no run.
+    assert [link["between"] for link in spec["links"]] == [["vu", "uva"]]
+    assert spec["uplinks"] == {}
+    assert [change["at_ns"] for change in spec["schedule"]] == [10**9]
+    testbed = describe.spec_of(run)
+    assert (testbed.sites, testbed.uplinks) == (["vu", "uva"], {})
+    assert loaded.run_at({"hosts": "1"}).workers == {"a": 1, "uva1": 1}
+    assert loaded.run_at({"placement": "uva"}).workers == {"uva1": 2, "uva2": 1}
+    with pytest.raises(FlowsweepError, match='no site is called "lu"'):
+        loaded.run_at({"placement": "lu"})
+
+
+def test_the_program_beside_runs_on_the_same_hosts(load):
+    workload = "workload: {app: nqueens, problem: {board: 9, split: 2}}"
+    both = "workload:\n- {app: nqueens, hosts: {vu: 1, uva: 2}}\n- {app: jigsaw}"
+    loaded = load("axes: {beside: [jigsaw]}\n", BASE.replace(workload, both))
+    beside = loaded.find_run("nqueens-beside_jigsaw-r1").beside
+    assert beside.workers == {"a": 1, "uva1": 1, "uva2": 1}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "more", "part"),
+    [
+        ("{vu: 1, delft: 1}", "", 'no site is called "delft"'),
+        ("{vu: 3, uva: 1}", "", "nqueens: vu has 2 hosts"),
+        ("{vu: 1, uva: 0}", "", "hosts"),
+        ("{vu: 2}", "", "nqueens: 1 site cannot be a network"),
+        ("{vu: 1, uva: 1}", "axes: {hosts: [2]}\n", "no site has 2 hosts"),
+        ("{vu: 1, uva: 1}", "axes: {placement: [lu]}\n", 'no site is called "lu"'),
+    ],
+)
+def test_hosts_that_a_workload_cannot_have_are_refused(load, hosts, more, part):
+    base = BASE.replace("split: 2}}", f"split: 2}}, hosts: {hosts}}}")
+    with pytest.raises(FlowsweepError) as caught:
+        load(more, base)
+    assert part in str(caught.value)
+    assert "line" in str(caught.value)
+
+
 def test_ranks_in_all_are_dealt_over_sites_then_hosts(load):
     loaded = load("")
     assert loaded.run_at({}).workers == {"a": 1, "b": 1, "uva1": 1, "uva2": 1, "c": 1}

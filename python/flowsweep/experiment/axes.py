@@ -86,8 +86,11 @@ def _recorded_jitter(text: str | float) -> int | float:
     return units.parse_time(text)
 
 
-def _per_site(experiment: Experiment, _: Workload) -> int:
-    return max((len(site.hosts) for site in experiment.sites.values()), default=0)
+def _per_site(experiment: Experiment, workload: Workload) -> int:
+    counts = (
+        workload.count_hosts(name, len(site.hosts)) for name, site in experiment.sites.items()
+    )
+    return max(counts, default=0)
 
 
 def _per_host(_: Experiment, workload: Workload) -> int | None:

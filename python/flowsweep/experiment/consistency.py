@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from flowsweep.experiment import beside, points, testbeds
+from flowsweep.experiment.axes import AXES
 from flowsweep.experiment.workload import QUICKACK
 from flowsweep.units import counted
 from flowsweep.validation import refused
@@ -23,6 +24,7 @@ def check(experiment: Experiment) -> None:
     """Raises an error for the first fault of the file."""
     _check_completeness(experiment)
     _check_pairs(experiment)
+    _check_hosts(experiment)
     _check_axes(experiment)
     _check_length(experiment)
     _check_bursts(experiment)
@@ -55,9 +57,7 @@ def _check_pairs(experiment: Experiment) -> None:
     changed = [change.between for changes in listed for change in changes]
     for ends in [*(pair.between for pair in experiment.pairs), *changed]:
         for end in ends or ():
-            if end not in experiment.sites:
-                sites = ", ".join(experiment.sites)
-                raise refused(f'no site is called "{end}"', f'"{end}"', f"two of {sites}")
+            _check_site(end, experiment.sites)
         if ends is not None and ends[0] == ends[1]:
             raise refused(f'"{ends[0]}" has no link to itself', str(ends), "two sites")
     pairs = [frozenset(pair.between) for pair in experiment.pairs]
@@ -67,19 +67,39 @@ def _check_pairs(experiment: Experiment) -> None:
             raise refused(f"the pair {both} is there twice", "two entries", "one for each pair")
 
 
+def _check_hosts(experiment: Experiment) -> None:
+    """Checks that the sites have the hosts that a workload needs, and that these form a network."""
+    for workload in experiment.workloads:
+        for site, count in (workload.hosts or {}).items():
+            _check_site(site, experiment.sites)
+            if count > (most := len(experiment.sites[site].hosts)):
+                what = f"{workload.name}: {site} has {counted(most, 'host')}"
+                raise refused(what, f"hosts: {{{site}: {count}}}", f"at most {most}")
+        if workload.hosts is not None and len(workload.hosts) < 2 and experiment.captured is None:
+            raise refused(
+                f"{workload.name}: {counted(len(workload.hosts), 'site')} cannot be a network",
+                f"{len(workload.hosts)} under its `hosts`",
+                "hosts of two sites or more",
+            )
+
+
+def _check_site(name: str, known: Collection[str]) -> None:
+    if name not in known:
+        sites = ", ".join(known)
+        raise refused(f'no site is called "{name}"', f'"{name}"', f"one of {sites}")
+
+
 def _check_axes(experiment: Experiment) -> None:
     """Checks that the names and counts in the axes' values are possible in this file."""
-    most_hosts = max((len(site.hosts) for site in experiment.sites.values()), default=0)
     for workload in experiment.workloads:
         axes = experiment.axes_of(workload)
+        most_hosts = AXES["hosts"].baseline(experiment, workload)
         for count in axes.get("hosts", []):
             if count > most_hosts:
                 what = f"hosts: no site has {counted(count, 'host')}"
                 raise refused(what, str(count), f"at most {most_hosts}")
         for site in axes.get("placement", []):
-            if site not in experiment.sites:
-                sites = ", ".join(experiment.sites)
-                raise refused(f'no site is called "{site}"', f'"{site}"', f"one of {sites}")
+            _check_site(site, workload.hosts or experiment.sites)
         for name in axes.get("schedule", []):
             if name not in experiment.schedules:
                 names = ", ".join(experiment.schedules) or "none; the file has no `schedules`"
@@ -164,7 +184,7 @@ def _check_named_hosts(experiment: Experiment) -> None:
     """Checks that the hosts that a workload names take part in every run."""
     for workload in experiment.workloads if experiment.captured is None else []:
         fewest = min(experiment.axes_of(workload).get("hosts", [len(experiment.hosts)]))
-        taking_part = [host.name for host in experiment.hosts_at(fewest)]
+        taking_part = [host.name for host in experiment.hosts_of(workload, fewest)]
         for name in workload.named_hosts:
             if name not in [host.name for host in experiment.hosts]:
                 raise refused(

@@ -236,9 +236,13 @@ class Experiment(Model):
                 )
         return hosts
 
-    def hosts_at(self, per_site: int) -> list[Host]:
-        """Returns the first `per_site` hosts of each site."""
-        chosen = {name for described in self.sites.values() for name in described.hosts[:per_site]}
+    def hosts_of(self, workload: Workload, per_site: int) -> list[Host]:
+        """Returns the hosts that take part in a workload: at most `per_site` of each site."""
+        chosen = {
+            name
+            for site, described in self.sites.items()
+            for name in described.hosts[: workload.count_hosts(site, per_site)]
+        }
         return [host for host in self.hosts if host.name in chosen]
 
     def plan(self) -> list[Run]:

@@ -210,11 +210,11 @@ def _axis_value(experiment: Experiment, workload: Workload, axis: str, text: str
         raise FlowsweepError(
             f"--set {axis}={text}: not possible", found=f'"{text}"', expected="more than 0"
         )
-    if axis == "placement" and value not in experiment.sites:
+    if axis == "placement" and value not in (sites := workload.hosts or experiment.sites):
         raise FlowsweepError(
             f'--set placement={text}: no site is called "{value}"',
             found=f'"{value}"',
-            expected=f"one of {', '.join(experiment.sites)}",
+            expected=f"one of {', '.join(sites)}",
         )
     if axis == "schedule" and value not in experiment.schedules:
         raise FlowsweepError(
@@ -229,7 +229,7 @@ def _axis_value(experiment: Experiment, workload: Workload, axis: str, text: str
             found=f'"{value}"',
             expected=f"one of {', '.join(names) or 'none; the file names none'}",
         )
-    most = max(len(site.hosts) for site in experiment.sites.values())
+    most = AXES["hosts"].baseline(experiment, workload)
     if axis == "hosts" and value > most:
         raise FlowsweepError(
             f"--set {axis}={text}: no site has {counted(value, 'host')}",

@@ -126,7 +126,8 @@ def list_points(experiment: Experiment, workload: Workload) -> list[Point]:
     # A total number of ranks can equal a number per host.
     different: dict[Point, Point] = {}
     for point in [base, *found]:
-        total = point.ranks or (point.ranks_per_host or 1) * len(experiment.hosts_at(point.hosts))
+        hosts = experiment.hosts_of(workload, point.hosts)
+        total = point.ranks or (point.ranks_per_host or 1) * len(hosts)
         different.setdefault(point.changed({"ranks": total, "ranks_per_host": None}), point)
     return list(different.values())[1:]
 

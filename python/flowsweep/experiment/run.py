@@ -50,7 +50,7 @@ class Run:
     @property
     def hosts(self) -> list[Host]:
         """The hosts that take part."""
-        return self.experiment.hosts_at(self.point.hosts)
+        return self.experiment.hosts_of(self.workload, self.point.hosts)
 
     @property
     def sites(self) -> dict[str, list[str]]:
@@ -77,7 +77,7 @@ class Run:
         common = self.point.link(self.experiment.link)
         own = {frozenset(pair.between): pair for pair in self.experiment.pairs}
         found = {}
-        for ends in itertools.combinations(self.experiment.sites, 2):
+        for ends in itertools.combinations(self.sites, 2):
             pair = own.get(frozenset(ends))
             if pair is None:
                 found[ends] = common
@@ -89,7 +89,8 @@ class Run:
     def schedule(self) -> list[Change]:
         """The changes of links while the program runs."""
         named = self.experiment.schedules
-        return named.get(self.point.schedule or "", self.experiment.schedule)
+        changes = named.get(self.point.schedule or "", self.experiment.schedule)
+        return [one for one in changes if one.between is None or {*one.between} <= {*self.sites}]
 
     @property
     def ways_back(self) -> dict[tuple[str, str], Link]:
@@ -97,7 +98,7 @@ class Run:
         return {
             pair.between: self.links[pair.between].model_copy(update=pair.back.given())
             for pair in self.experiment.pairs
-            if pair.back is not None
+            if pair.back is not None and pair.between in self.links
         }
 
     @property
@@ -113,7 +114,8 @@ class Run:
             if workload.name == self.point.beside:
                 base = points.baseline(self.experiment, workload)
                 point = base.changed({"hosts": self.point.hosts})
-                return replace(self, workload=workload, point=point)
+                on_same_hosts = workload.model_copy(update={"hosts": self.workload.hosts})
+                return replace(self, workload=on_same_hosts, point=point)
         return None
 
     @property
@@ -160,7 +162,7 @@ class Run:
             "uplinks": {
                 site: described.uplink.model_dump(mode="json")
                 for site, described in experiment.sites.items()
-                if described.uplink is not None
+                if described.uplink is not None and site in self.sites
             },
             "schedule": [
                 {"at_ns": change.at_ns, "between": change.between, **_json(change.given())}

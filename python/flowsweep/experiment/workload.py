@@ -190,6 +190,11 @@ class Workload(Model):
         description="busy: ranks really compute. paced: they wait as long as computing would take, "
         "so that many hosts fit on few cores.",
     )
+    hosts: dict[str, Annotated[int, Field(ge=1)]] | None = Field(
+        None,
+        description="How many hosts of each site take part, the first ones of its list: "
+        "`{west: 2, east: 1}`. A site that is not named has no part. Default: all hosts.",
+    )
     ranks_per_host: int = Field(1, ge=1, le=64, description="Worker ranks on each host.")
     ranks: int | None = Field(
         None,
@@ -261,6 +266,10 @@ class Workload(Model):
         """The hosts that it needs by name: those of its servers and those in `where`."""
         serving = [host for server in self.serve for host in server.hosts]
         return [*serving, *(self.where if isinstance(self.where, list) else [])]
+
+    def count_hosts(self, site: str, most: int) -> int:
+        """Returns how many hosts of a site take part if at most `most` of each site do."""
+        return most if self.hosts is None else min(most, self.hosts.get(site, 0))
 
     @property
     def program(self) -> str:

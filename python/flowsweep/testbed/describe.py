@@ -33,7 +33,7 @@ def spec_of(run: Run, folder: Path | None = None) -> Spec:
         links=[_both_ways(run, ends) for ends in run.links],
         uplinks={
             site: UplinkSpec(line.rate_bit_s, line.queue_bytes, line.links)
-            for site, line in ((site, found.uplink) for site, found in experiment.sites.items())
+            for site, line in ((site, experiment.sites[site].uplink) for site in run.sites)
             if line is not None
         },
         schedule=list(_changes(run)),
