@@ -8,12 +8,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from flowsweep import content
 from flowsweep import experiment as experiments
 from flowsweep.errors import FlowsweepError
-from flowsweep.experiment import Experiment, Run, refined
+from flowsweep.experiment import Experiment, Run, points, refined
 
 #: The experiment of a `snakemake` without `--configfile`.
 DEFAULT = "workflows/experiments/demo.yaml"
@@ -147,10 +148,39 @@ def _known_plan(file: str, runs: Path, _: tuple[str, ...]) -> dict[str, Run]:
     return {run.id: run for run in experiments.load(file, runs).plan()}
 
 
-def refined_ids(experiment: Experiment) -> str:
-    """Returns a pattern for the names of runs at any points that refinement may choose."""
-    names = "|".join(re.escape(workload.name) for workload in experiment.workloads)
-    return rf"(?!.*-hosts_)(?:{names})-[^/]+-r[0-9]+"
+@dataclass
+class CaptureRule:
+    """The runs of one set of hosts, which a Snakemake rule makes.
+
+    Attributes:
+        name: The rule's name.
+        hosts: The names of the hosts.
+        patterns: Regular expressions for the names of the runs.
+    """
+
+    name: str
+    hosts: tuple[str, ...]
+    patterns: list[str] = field(default_factory=list)
+
+
+def list_capture_rules(experiment: Experiment, plan: Mapping[str, Run]) -> list[CaptureRule]:
+    """Returns a rule for each set of hosts on which runs are made."""
+    patterns: dict[tuple[str, ...], list[str]] = {}
+    for run_id, run in plan.items():
+        hosts = tuple(host.name for host in run.hosts)
+        patterns.setdefault(hosts, []).append(re.escape(run_id))
+    for workload in experiment.workloads if experiment.refine else ():
+        # Points that are not chosen yet: all hosts of the workload take part.
+        per_site = points.baseline(experiment, workload).hosts
+        hosts = tuple(host.name for host in experiment.hosts_of(workload, per_site))
+        pattern = rf"(?!.*-hosts_){re.escape(workload.name)}-[^/]+-r[0-9]+"
+        patterns.setdefault(hosts, []).append(pattern)
+    found: list[CaptureRule] = []
+    for hosts, own in patterns.items():
+        name = f"capture_on_{len(hosts)}_hosts"
+        alike = sum(len(rule.hosts) == len(hosts) for rule in found)
+        found.append(CaptureRule(f"{name}_{alike + 1}" if alike else name, hosts, own))
+    return found
 
 
 def without_braces(path: str | Path) -> str:

@@ -1,24 +1,25 @@
 # A point of the sweep to a captured run: run.json, one capture per host.
 #
 # One rule for each set of hosts that take part, because Snakemake needs the names of all outputs.
-for hosts, run_ids in RUNS_OF_HOSTS.items():
+for made in CAPTURE_RULES:
 
     rule:
         name:
-            f"capture_on_{len(hosts)}_hosts"
+            made.name
         output:
             # update(): Snakemake keeps existing files, and `flowsweep run` decides. A run that
             # ended while Snakemake was killed is complete and is not made again.
             record=update(f"{RUNS_FOLDER}/{{run_id}}/run.json"),
             captures=[
-                update(f"{RUNS_FOLDER}/{{run_id}}/{host}.pcap.zst") for host in hosts
+                update(f"{RUNS_FOLDER}/{{run_id}}/{host}.pcap.zst")
+                for host in made.hosts
             ],
         log:
             f"{LOGS}/capture/{{run_id}}.log",
         benchmark:
             f"{BENCHMARKS}/capture/{{run_id}}.tsv"
         wildcard_constraints:
-            run_id="|".join(run_ids),
+            run_id="|".join(made.patterns),
         # The seeded order of the plan; runs go before the analysis.
         priority: lambda wildcards: 1000000 - [*planned()].index(wildcards.run_id)
         # A testbed that cannot be set up is tried once more; then the sweep stops.
@@ -28,8 +29,8 @@ for hosts, run_ids in RUNS_OF_HOSTS.items():
             "block" if EXPERIMENT.testbed.kind == "slurm" else None
         resources:
             testbed=100,
-            nodes=len(hosts) if EXPERIMENT.testbed.kind == "slurm" else 1,
-            tasks=len(hosts) if EXPERIMENT.testbed.kind == "slurm" else 1,
+            nodes=len(made.hosts) if EXPERIMENT.testbed.kind == "slurm" else 1,
+            tasks=len(made.hosts) if EXPERIMENT.testbed.kind == "slurm" else 1,
             slurm_extra="'--exclusive'",
         params:
             output=lambda wildcards: f"{RUNS_FOLDER}/{wildcards.run_id}",

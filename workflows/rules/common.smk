@@ -1,5 +1,4 @@
 # What all rules need: the checked experiment, its runs, its hosts, the paths.
-import re
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -20,8 +19,8 @@ from flowsweep.workflow import (
     analysis_image,
     experiment_file,
     known_plan,
+    list_capture_rules,
     quieten,
-    refined_ids,
     tell_remedies,
     use_own_programs,
     without_braces,
@@ -56,19 +55,11 @@ if EXPERIMENT.captured is None:
     # Includes the points of refinement passes that were chosen before the workflow was killed.
     RUN_PLAN = known_plan(EXPERIMENT_FILE, Path(RUNS_FOLDER))
     RUN_NAMES = {}
-    RUNS_OF_HOSTS = {}
-    for run_id, run in RUN_PLAN.items():
-        hosts = tuple(host.name for host in run.hosts)
-        RUNS_OF_HOSTS.setdefault(hosts, []).append(re.escape(run_id))
-    if EXPERIMENT.refine:
-        # Points that are not chosen yet: every host takes part.
-        RUNS_OF_HOSTS[tuple(host.name for host in EXPERIMENT.hosts)].append(
-            refined_ids(EXPERIMENT)
-        )
+    CAPTURE_RULES = list_capture_rules(EXPERIMENT, RUN_PLAN)
     CAPTURES = {}
 else:
     RUN_PLAN = {}
-    RUNS_OF_HOSTS = {}
+    CAPTURE_RULES = []
     RUNS_FOLDER = str(EXPERIMENT.captured / "runs")
     try:
         CAPTURED = {
