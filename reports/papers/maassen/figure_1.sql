@@ -1,4 +1,5 @@
--- The configured links: the slowest rate of one, the baseline's, and two together.
+-- The configured links: the slowest rate of one, the baseline's, and two together. Films have the
+-- rate that is left of a slow link.
 select
     'internet' as key,
     if(
@@ -7,6 +8,7 @@ select
         null
     ) as ours,
 from points
+where not starts_with(app, 'video')
 union all
 select
     'lightpath',
