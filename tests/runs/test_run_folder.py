@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from flowsweep.errors import FlowsweepError
 from flowsweep.parsing import read_drops
+from flowsweep.runs.recordings import Recordings
 from flowsweep.runs.run_folder import captures_by_host, recorded_files
 
 
@@ -143,3 +145,17 @@ def test_a_capture_that_is_passed_over_for_its_name_is_reported(
             for name in ("pc2.trace", "pc4.out", "pc5/eth0")
         ),
     ]
+
+
+def test_a_folder_of_runs_is_no_run(tmp_path: Path) -> None:
+    """Each run would be taken for a host, and its hosts for parts of one capture."""
+    for name in ("a run", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pc1.pcap").touch()
+    assert {*Recordings.in_folder(tmp_path).captures} == {"a run", "b"}
+    (tmp_path / "a run" / "run.json").touch()
+    with pytest.raises(FlowsweepError, match="a folder of runs, not of captures") as caught:
+        Recordings.in_folder(tmp_path)
+    assert f"name one run, such as '{tmp_path}/a run'" in str(caught.value)
+    (tmp_path / "run.json").touch()
+    assert {*Recordings.in_folder(tmp_path).captures} == {"a run", "b"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from flowsweep.runs.run_folder import captures_by_host, find_overlooked, logs_by
 
 if TYPE_CHECKING:
     from flowsweep.parsing import Drops
+
+RUN_RECORD = "run.json"
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Recordings:
         if not run_dir.is_dir():
             raise FlowsweepError(f"{run_dir}: no such folder", expected="the folder of one run")
         run = names.check(run_dir.resolve().name, "a run", run_dir)
+        _refuse_runs(run_dir)
         captures, logs = captures_by_host(run_dir), logs_by_host(run_dir)
         for host, files in (*captures.items(), *logs.items()):
             names.check(host, "a host", files[0])
@@ -69,4 +73,18 @@ class Recordings:
             )
         return cls(
             run, captures, logs, passed_over=find_overlooked(run_dir, known), no_logs=no_logs
+        )
+
+
+def _refuse_runs(folder: Path) -> None:
+    """Raises if the folder holds runs, each of which would be taken for a host."""
+    if (folder / RUN_RECORD).exists():
+        return
+    run = min((path.parent for path in folder.glob(f"[!.]*/{RUN_RECORD}")), default=None)
+    if run is not None:
+        raise FlowsweepError(
+            f"{folder}: a folder of runs, not of captures",
+            found=f"{run.name}/{RUN_RECORD}",
+            expected="the folder of one run",
+            remedy=f"name one run, such as {shlex.quote(str(run))}, or each of them in turn",
         )
