@@ -45,7 +45,7 @@ PROPERTIES = {
     "das3-quick": {
         "maassen": {
             "figure 3": ["first"],
-            "figure 4": ["limited", "spikes"],
+            "figure 4": ["limited"],
             "figure 5": ["exponent", "predicted"],
             "figures 6 to 8": ["4K lightpath", "4K both"],
             "figures 9 and 11": ["vu"],
